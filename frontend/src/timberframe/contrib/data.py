@@ -5,6 +5,8 @@ from collections.abc import Callable as _Callable
 from typing import Any as _Any
 
 from timberframe.boundary import guard as _guard
+from timberframe.data.csv import CsvDataset as CsvDataset
+from timberframe.data.csv import make_csv_dataset as make_csv_dataset
 from timberframe.data.dataset import AUTOTUNE as AUTOTUNE
 from timberframe.data.dataset import Dataset as Dataset
 from timberframe.data.experimental import Counter as Counter

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from timberframe.data.csv import CsvDataset as CsvDataset
+from timberframe.data.csv import make_csv_dataset as make_csv_dataset
 from timberframe.data.dataset import AUTOTUNE as AUTOTUNE
 from timberframe.data.dataset import Dataset, converted, data_seeds, dataset_of, inner_structure, known_size, traced
 from timberframe.data.options import DistributeOptions as DistributeOptions
@@ -31,6 +33,7 @@ __all__ = [
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
     "Counter",
+    "CsvDataset",
     "DistributeOptions",
     "OptimizationOptions",
     "RandomDataset",
@@ -43,6 +46,7 @@ __all__ = [
     "get_single_element",
     "group_by_window",
     "ignore_errors",
+    "make_csv_dataset",
     "map_and_batch",
     "parallel_interleave",
     "prefetch_to_device",

@@ -170,7 +170,12 @@ def _column(fields: list[bytes], dtype: DType, default: np.ndarray, index: int, 
         except ValueError:
             raise InvalidArgumentError(f"field {index} is {field!r}; a {kind.name} is required") from None
     made = np.empty(len(values), kind)
-    made[:] = values
+    try:
+        made[:] = values
+    except OverflowError:
+        limits = np.iinfo(kind)
+        wrong = next(x for x in values if isinstance(x, int) and not limits.min <= x <= limits.max)
+        raise InvalidArgumentError(f"field {index} is {wrong}; a {kind.name} is required") from None
     return made
 
 
