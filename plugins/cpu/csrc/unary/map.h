@@ -12,6 +12,7 @@
 #ifndef TF_MAP_GRAIN
 #define TF_MAP_GRAIN 16384 /* elements below which threads cost more than they bring; less for costly functions */
 #endif
+#define TF_MAP_PART (TF_MAP_GRAIN / 4) /* of elements that threads share, so that each has about as many */
 #define TF_MAP_BLOCK 512   /* float32 elements that a block on the stack holds */
 
 typedef struct tf_map {
@@ -27,7 +28,7 @@ static inline int32_t tf_run_map(tf_context *context, const tf_tensor *const *in
   if (count <= TF_MAP_GRAIN) {
     body(&map, 0, count);
   } else {
-    context->parallel_for(context, count, TF_MAP_GRAIN, body, &map);
+    context->parallel_for(context, count, TF_MAP_PART, body, &map);
   }
   return TF_OK;
 }

@@ -16,7 +16,7 @@ static inline int32_t tf_run_pair(tf_context *context, const tf_tensor *const *i
   if (count <= TF_MAP_GRAIN) {
     body(&pair, 0, count);
   } else {
-    context->parallel_for(context, count, TF_MAP_GRAIN, body, &pair);
+    context->parallel_for(context, count, TF_MAP_PART, body, &pair);
   }
   return TF_OK;
 }
