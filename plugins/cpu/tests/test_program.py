@@ -296,6 +296,14 @@ def test_direct_call_hands_other_feeds_to_the_fallback(graph, feed):
     assert call(feed) == "fallback"
 
 
+def test_direct_call_takes_a_numpy_scalar(graph):
+    x = graph.input(F)
+    call = graph.device.compile(graph.cluster(graph.op("AddV2", x, x))).direct(lambda x: "fallback")
+    assert call(F(3)) == 6
+    assert call(np.float64(3)) == "fallback"
+    assert call(3.0) == "fallback"
+
+
 def test_direct_call_of_several_feeds_and_outputs(graph):
     x, y, z = (graph.input(F, 2) for _ in range(3))
     outputs = graph.op("AddV2", x, y), graph.op("Mul", y, z)

@@ -48,12 +48,15 @@ def direct_call(executable: CpuExecutable, fallback: Callable[..., Any]) -> Call
     results = [f"y{i}" for i in range(len(outputs))]
     allocator = executable.device.allocator
     scope: dict[str, Any] = {
-        "ndarray": np.ndarray, "empty": np.empty, "from_buffer": ffi.from_buffer, "null": ffi.NULL,
+        "ndarray": np.ndarray, "asarray": np.asarray, "empty": np.empty,
+        "from_buffer": ffi.from_buffer, "null": ffi.NULL,
         "free": executable.free, "take": executable.free.pop, "make": executable.take, "fallback": fallback,
         "failed": _failure(executable, fallback), "block": allocator.block, "gc": ffi.gc, "buffer": ffi.buffer,
     }  # fmt: skip
     for name, value in zip((*names, *results), slots, strict=True):
         scope[f"d{name}"], scope[f"s{name}"] = value.dtype, value.shape
+    scalars = [x for x, value in zip(names, feeds, strict=True) if value.shape == ()]
+    scope |= {f"t{x}": scope[f"d{x}"].type for x in scalars}
     counted = {y: v for y, v in zip(results, outputs, strict=True) if is_counted(v.dtype, v.nbytes)}
     for name, value in counted.items():
         pool = allocator.pool(value.nbytes)
@@ -61,7 +64,7 @@ def direct_call(executable: CpuExecutable, fallback: Callable[..., Any]) -> Call
     pointers = [*(f"from_buffer({x})" for x in names), *(f"p{y}" for y in results)]
     run = _run_settled(executable, pointers, scope) if executable.staying else _run(pointers, scope)
     makers = "".join((_COUNTED if y in counted else _PLAIN).format(y) for y in results)
-    exec(compile(_body(names, results, makers, run, bool(executable.staying)), "<direct call>", "exec"), scope)
+    exec(compile(_body(names, scalars, results, makers, run, bool(executable.staying)), "<direct call>", "exec"), scope)
     call: Callable[..., Any] = scope.pop("call")  # its globals are `scope`: left there it would be a cycle
     return call
 
@@ -97,13 +100,19 @@ def leased(lease, {0}):
 """
 
 
-def _body(names: list[str], results: list[str], makers: str, run: str, settled: bool) -> str:
-    """The function `call` of the feeds."""
+_SCALAR = """\
+    if type({0}) is t{0}:
+        {0} = asarray({0})
+"""
+
+
+def _body(names: list[str], scalars: list[str], results: list[str], makers: str, run: str, settled: bool) -> str:
+    """The function `call` of the feeds. scalars: those that may be NumPy scalars."""
     given = ", ".join(names)
     checks = " or ".join(f"type({x}) is not ndarray or {x}.dtype is not d{x} or {x}.shape != s{x}" for x in names)
     return f"""
 def call({given}):
-    if {checks or "False"}:
+{"".join(map(_SCALAR.format, scalars))}    if {checks or "False"}:
         return fallback({given})
 {_LEASED.format(given) if settled else ""}{makers}    try:
         instance = take()
