@@ -75,6 +75,19 @@ def test_gradients_by_the_filter_of_many_images_are_right(
         _check("Conv2DBackpropFilter", attrs, [x, np.array(w.shape, np.int32), dy], isa)
 
 
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("batch", [3, 70])
+def test_gradients_that_are_not_finite_meet_the_zeros_outside_the_image(isa: str, batch: int) -> None:
+    x, w = _random((batch, 5, 4, 20)), np.array((3, 3, 20, 34), np.int32)
+    dy = _random((batch, 5, 4, 34))
+    dy[1, 0, 0, 7] = np.inf
+    around = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    (padded,) = run_op("Conv2DBackpropFilter", EVEN | {"padding": "VALID"}, [around, w, dy], isa)
+    (got,) = run_op("Conv2DBackpropFilter", EVEN, [x, w, dy], isa)
+    assert np.isnan(got[0, 0, :, 7]).all()
+    np.testing.assert_allclose(got, padded, rtol=0, atol=1e-3)
+
+
 @pytest.mark.parametrize("op", CONVOLUTIONS)
 def test_an_empty_batch_gives_a_filter_gradient_of_zeros(op: str) -> None:
     sizes, x, dy = (
