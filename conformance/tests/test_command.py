@@ -12,9 +12,20 @@ from typing import Any
 
 import pytest
 
+from timberframe_conformance import runner
+from timberframe_conformance.reports import environment
 from timberframe_core.standard_output import READER_LEFT
 
 pytestmark = pytest.mark.slow
+
+
+def test_a_report_names_the_commit_that_its_run_began_with(
+    command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "sources", lambda: {"git": "before"})
+    monkeypatch.setattr(environment, "git_revision", lambda: "after")
+    command("run", "--device=reference", "--op=Neg", "--suite=errors", "--jobs=0", f"--json={tmp_path / 'run.json'}")
+    assert json.loads((tmp_path / "run.json").read_text())["environment"]["git"] == "before"
 
 
 def test_run_of_a_correct_device_passes(command: Any, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -13,7 +14,7 @@ from timberframe_conformance.case import Case, CaseFailedError, Measured, Result
 from timberframe_conformance.judge import judge_case
 from timberframe_conformance.reports import terminal
 from timberframe_conformance.reports.environment import environment
-from timberframe_conformance.reports.summary import Run
+from timberframe_conformance.reports.summary import Run, load_run, write_report
 from timberframe_conformance.reports.terminal import summary, waiting
 from timberframe_conformance.target import Target
 from timberframe_core.errors import InternalError
@@ -112,3 +113,23 @@ def test_without_a_terminal_a_long_run_says_on_stderr_that_it_goes_on(
             update(done, 10, None)
     found = capsys.readouterr()
     assert (found.out, found.err) == ("", "/device:ACME:0: 2 of 10 cases\n")
+
+
+@pytest.mark.parametrize("name", ["run.json", "run.json.xz"])
+def test_a_report_is_read_as_it_was_written(failures: Run, tmp_path: Path, name: str) -> None:
+    write_report(tmp_path / name, failures)
+    assert load_run(tmp_path / name).to_json() == failures.to_json()
+
+
+def test_a_compressed_report_is_smaller(failures: Run, tmp_path: Path) -> None:
+    for name in ("run.json", "run.json.xz"):
+        write_report(tmp_path / name, failures)
+    assert (tmp_path / "run.json.xz").stat().st_size < (tmp_path / "run.json").stat().st_size / 2
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xfd7zXZ\x00", b"not compressed"])
+@pytest.mark.parametrize("name", ["run.json", "run.json.xz"])
+def test_a_damaged_report_is_an_error_that_names_it(content: bytes, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=name):
+        load_run(tmp_path / name)

@@ -9,6 +9,7 @@ from pathlib import Path
 from timberframe_conformance.case import Result
 from timberframe_conformance.reports.merge import load_all, newest
 from timberframe_conformance.reports.summary import Run
+from timberframe_core.ops.definition.formats import FORMATS
 
 SUITES = ("forward", "networks", "guards", "variants")
 """Suites whose cases call one op by itself."""
@@ -16,7 +17,7 @@ SUITES = ("forward", "networks", "guards", "variants")
 
 @dataclass
 class Measured:
-    """The worst error of an op in some dtypes on a device, and the largest share of its limit that a case used."""
+    """The worst error of an op in a dtype on a device, and the largest share of its limit that a case used."""
 
     device: str
     op: str
@@ -38,21 +39,26 @@ class Measured:
 
 def runs(folder: Path) -> Sequence[Run]:
     """The newest run of each device among the reports of a folder."""
-    found, _ = load_all(sorted(folder.glob("*.json")))
+    found, _ = load_all(sorted(folder.iterdir()))
     return newest(found)
 
 
 def measured(shown: Sequence[Run]) -> dict[str, list[Measured]]:
-    """By op, what runs measured for each device and combination of dtypes."""
+    """By op, what runs measured for each device and dtype."""
     found: dict[tuple[str, str, str], Measured] = {}
     for run in shown:
         device, date = run.device["type"], str(run.environment.get("date", ""))[:10]
         for r in run.results:
             if r.suite in SUITES and r.max_ulp is not None:
-                label = ", ".join(dict.fromkeys(r.dtypes.values()))
+                label = _label(list(r.dtypes.values()))
                 key = r.op, label, device
                 found.setdefault(key, Measured(device, r.op, label, date)).add(r)
     by_op: dict[str, list[Measured]] = {}
     for m in found.values():
         by_op.setdefault(m.op, []).append(m)
     return by_op
+
+
+def _label(dtypes: Sequence[str]) -> str:
+    """The dtype that an error is counted in: the first floating one, or else the first."""
+    return next((d for d in dtypes if d in FORMATS), next(iter(dtypes), ""))

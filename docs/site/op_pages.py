@@ -83,7 +83,7 @@ def accuracy_table(found: Sequence[Measured]) -> str:
         (m.device, m.dtypes, f"{m.ulp:.3g}", f"{m.share:.0%}", f"{m.cases:,}", f"{m.failing:,}", m.date)
         for m in sorted(found, key=lambda m: (m.dtypes, m.device))
     ]
-    heads = ("measured on", "dtypes", "worst error (ULP)", "of what is allowed", "cases", "failing", "date")
+    heads = ("measured on", "dtype", "worst error (ULP)", "of what is allowed", "cases", "failing", "date")
     return table(heads, rows)
 
 
@@ -129,4 +129,4 @@ def accuracy_page(found: Mapping[str, Sequence[OpDef]], accuracies: Mapping[str,
         "was not part of the levels that those reports tried: `conformance run --device=cpu --op Tanh --json FILE` "
         "measures it.\n\n"
     )
-    return text + table(("op", "dtypes", "tolerance", *devices), rows)
+    return text + table(("op", "dtype", "tolerance", *devices), rows)

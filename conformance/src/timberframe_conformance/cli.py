@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="LEVEL",
         help="run this level; the status says whether it is reached",
     )
-    run.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON")
+    run.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON (.json.xz: compressed)")
     run.add_argument("--html", type=Path, metavar="FILE", help="write a page")
     run.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
     run.add_argument("--submit", type=Path, metavar="DIR", help="write all that `verify` needs, to be published")
@@ -173,6 +173,7 @@ def _options(given: argparse.Namespace) -> Options:
 def _run(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.mutants.catalogue import MUTANTS
     from timberframe_conformance.reports.submission import write_submission
+    from timberframe_conformance.reports.summary import write_report
     from timberframe_conformance.reports.terminal import progress, summary
     from timberframe_conformance.runner import NoStartError, run
 
@@ -187,7 +188,7 @@ def _run(given: argparse.Namespace, console: Console) -> int:
     except NoStartError as e:
         raise UsageError(str(e)) from e
     if given.json:
-        given.json.write_text(done.to_json())
+        write_report(given.json, done)
     _write(done, given)
     if given.submit:
         write_submission(given.submit, done, Path(options.profile) if options.profile else None, given.bench)

@@ -29,7 +29,7 @@ from timberframe_conformance.isolation.loading import exclude, excluded, find_cu
 from timberframe_conformance.judge import finish
 from timberframe_conformance.options import Options
 from timberframe_conformance.plugin import CASES_FILE, NOT_RUN, PROPERTY, result_of
-from timberframe_conformance.reports.environment import environment
+from timberframe_conformance.reports.environment import environment, sources
 from timberframe_conformance.reports.summary import Run, describe_device
 from timberframe_conformance.target import Target
 from timberframe_core.ops.definition import registry
@@ -201,7 +201,7 @@ def _without_pytest_options() -> Iterator[None]:
 
 def run(target: Target, options: Options, *, jobs: int, progress: Progress = lambda *_: None) -> Run:
     """Runs the cases that the options ask for. jobs: worker processes; 0 runs in this process, without isolation."""
-    start = time.perf_counter()
+    start, began_with = time.perf_counter(), sources()
     with tempfile.TemporaryDirectory(prefix="conformance-") as directory, _without_pytest_options():
         options = replace(options, journal=directory if jobs else "")
         reporter = Reporter(target, options, progress, jobs)
@@ -220,7 +220,7 @@ def run(target: Target, options: Options, *, jobs: int, progress: Progress = lam
     results = reporter.ordered()
     absent = [] if options.partial else sorted(set(required_ops()) - {op.name for op in registry.all_ops()})
     return Run(
-        describe_device(target.device), environment(), results, time.perf_counter() - start,
+        describe_device(target.device), {**environment(), **began_with}, results, time.perf_counter() - start,
         {LEVELS[-1]: absent} if absent else {}, options.partial, level=options.highest_level,
         profile=target.profile.as_dict(), idle=idle_suites(results, options),
     )  # fmt: skip

@@ -12,7 +12,7 @@ _HEAD = """# Devices
 
 What the conformance suite found about devices, from their newest reports. What the levels ask for:
 [conformance/README.md](../conformance/README.md#levels). This page is made by
-`conformance report conformance/results/CPU.json conformance/results/OPENCL.json --markdown docs/devices.md`.
+`conformance report conformance/results/* --markdown docs/devices.md`.
 """
 
 

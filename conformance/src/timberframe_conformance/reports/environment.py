@@ -50,12 +50,16 @@ def environment() -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "packages": versions,
         "plugins": plugin_versions(),
-        "suite_hash": suite_hash(),
-        "git": git_revision(),
+        **sources(),
         "variables": numerical_variables(),
         "plugins_left_out": plugins_left_out(),
         "unanswered": dict(unanswered()),
     }
+
+
+def sources() -> dict[str, Any]:
+    """What identifies the files that are run: asked before a run, since a tree may change during it."""
+    return {"suite_hash": suite_hash(), "git": git_revision()}
 
 
 def plugin_versions() -> Mapping[str, str]:

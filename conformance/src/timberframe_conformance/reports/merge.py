@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,12 @@ from timberframe_conformance.cases.types import TESTABLE
 from timberframe_conformance.reports.compare import compare
 from timberframe_conformance.reports.summary import (
     Run,
+    as_run,
     by_fallback,
     failing,
     left_to_the_host,
-    load_run,
     profile_remarks,
+    read_json,
 )
 
 CHANGES = 300
@@ -79,10 +79,7 @@ def load_all(paths: Iterable[Path]) -> tuple[list[Run], list[dict[str, Any]]]:
     """
     runs, benches = [], []
     for path in (file for given in paths for file in _files(given)):
-        try:
-            data = json.loads(path.read_text())
-        except json.JSONDecodeError as e:
-            raise ValueError(f"{path}: {e}; JSON is required") from e
+        data = read_json(path)
         if (
             isinstance(data, dict)
             and {"device", "environment"} <= data.keys()
@@ -90,7 +87,7 @@ def load_all(paths: Iterable[Path]) -> tuple[list[Run], list[dict[str, Any]]]:
         ):
             benches.append(data)
         else:
-            runs.append(load_run(path))
+            runs.append(as_run(data, path))
     return runs, benches
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -104,9 +105,33 @@ def _case(r: Result) -> dict[str, Any]:
     return entry
 
 
+def write_report(path: Path, run: Run) -> None:
+    """Writes a run as JSON, compressed where the name ends in .xz: a thirtieth of tens of megabytes."""
+    if path.suffix == ".xz":
+        with lzma.open(path, "wt", encoding="utf-8") as file:
+            file.write(run.to_json())
+    else:
+        path.write_text(run.to_json(), encoding="utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """What is in a JSON file, which is compressed where its name ends in .xz. Raises ValueError for what is not one."""
+    try:
+        if path.suffix == ".xz":
+            with lzma.open(path, "rt", encoding="utf-8") as file:
+                return json.load(file)
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, lzma.LZMAError, EOFError) as e:
+        raise ValueError(f"{path}: {e}; JSON is required") from e
+
+
 def load_run(path: Path) -> Run:
     """A run from its JSON report. Raises ValueError for what is not one."""
-    data = json.loads(path.read_text())
+    return as_run(read_json(path), path)
+
+
+def as_run(data: Any, path: Path) -> Run:
+    """A run from what its JSON report at this path holds. Raises ValueError for what is not one."""
     lacking = [k for k in ("device", "environment", "summary", "levels", "cases") if k not in data]
     if lacking:
         raise ValueError(f"{path}: lacks {', '.join(lacking)}; a report of `conformance run --json` is required")
