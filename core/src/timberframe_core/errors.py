@@ -138,11 +138,34 @@ class DataLossError(OpError):
     error_code = 15
 
 
+class UnauthenticatedError(OpError):
+    """Who asks is not known to a service."""
+
+    error_code = 16
+
+
 CODES: Mapping[int, type[OpError]] = {
     kind.error_code: kind
     for kind in (
         CancelledError, UnknownError, InvalidArgumentError, DeadlineExceededError, NotFoundError, AlreadyExistsError,
         PermissionDeniedError, ResourceExhaustedError, FailedPreconditionError, AbortedError, OutOfRangeError,
         UnimplementedError, InternalError, UnavailableError, DataLossError,
+        UnauthenticatedError,
     )
 }  # fmt: skip
+
+(
+    OK, CANCELLED, UNKNOWN, INVALID_ARGUMENT, DEADLINE_EXCEEDED, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED,
+    RESOURCE_EXHAUSTED, FAILED_PRECONDITION, ABORTED, OUT_OF_RANGE, UNIMPLEMENTED, INTERNAL, UNAVAILABLE, DATA_LOSS,
+    UNAUTHENTICATED,
+) = range(17)  # fmt: skip
+
+
+def exception_type_from_error_code(error_code: int) -> type[OpError]:
+    """The class of a code; KeyError where there is none."""
+    return CODES[error_code]
+
+
+def error_code_from_exception_type(cls: type[OpError]) -> int:
+    """The code of a class of errors."""
+    return cls.error_code

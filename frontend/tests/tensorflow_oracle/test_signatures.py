@@ -20,7 +20,7 @@ ADDED = {
     "": {"fn_output_signature", "layout", "jit_compile", "reduce_retracing", "experimental_implements"},
     "data.": {
         "name", "num_parallel_calls", "deterministic", "synchronous", "use_unbounded_threadpool", "output_signature",
-        "stop_on_empty_dataset", "rerandomize_each_iteration", "log_warning",
+        "stop_on_empty_dataset", "rerandomize_each_iteration", "log_warning", "exclude_cols", "encoding",
     },
     "feature_column.embedding_column": {"use_safe_embedding_lookup"},
     "function": {"experimental_attributes", "experimental_compile", "experimental_follow_type_hints"},

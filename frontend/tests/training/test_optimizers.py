@@ -52,6 +52,16 @@ CASES: dict[str, tuple[Callable[[], Any], dict[str, Callable[[Array], Array]], R
         {"accumulator": lambda x: np.full_like(x, 0.2)},
         lambda s, g, _: rules.adagrad({"update_slots": True}, *s, 0.1, g),
     ),
+    "proximal descent": (
+        lambda: tf.train.ProximalGradientDescentOptimizer(0.1, 0.2, 0.3),
+        {},
+        lambda s, g, _: rules.proximal_gradient_descent({}, *s, 0.1, 0.2, 0.3, g),
+    ),
+    "proximal adagrad": (
+        lambda: tf.train.ProximalAdagradOptimizer(0.1, 0.2, 0.3, 0.4),
+        {"accumulator": lambda x: np.full_like(x, 0.2)},
+        lambda s, g, _: rules.proximal_adagrad({}, *s, 0.1, 0.3, 0.4, g),
+    ),
     "adadelta": (
         lambda: tf.train.AdadeltaOptimizer(0.5, 0.9, 1e-3),
         {"accum": zeros, "accum_update": zeros},

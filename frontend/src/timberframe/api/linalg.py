@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.api.diagonal import matrix_diag_part
+from timberframe.api.framework import name_scope
 from timberframe.api.reduction import reduce_max, reduce_sum, reduction_axes, renamed
 from timberframe_core.arguments import instance
 from timberframe_core.errors import InvalidArgumentError, UnimplementedError
@@ -19,7 +20,8 @@ __all__ = ["cross", "diag", "diag_part", "einsum", "matmul", "norm", "trace"]
 
 NAMESPACES = {
     "linalg": (
-        "cross", "einsum", "l2_normalize", "matmul", "norm", "tensor_diag", "tensor_diag_part", "trace",
+        "cross", "einsum", "l2_normalize", "matmul", "matvec", "norm", "normalize", "tensor_diag",
+        "tensor_diag_part", "trace",
     ),
     "math": ("l2_normalize",),
     "nn": ("l2_normalize",),
@@ -207,3 +209,31 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | N
     scale = apply_op("Rsqrt", [apply_op("Maximum", [total, least])])
     result: Tensor = apply_op("Mul", [tensor, scale], None, name or "l2_normalize")
     return result
+
+
+def matvec(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    adjoint_a: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Products of matrices [..., m, n] and vectors [..., n]: [..., m]; see `matmul` for the other arguments."""
+    with name_scope(name, "MatVec", [a, b]) as scope:
+        column = apply_op("ExpandDims", [convert_to_tensor(b), -1])
+        made = matmul(a, column, transpose_a, adjoint_a=adjoint_a, a_is_sparse=a_is_sparse, b_is_sparse=b_is_sparse)
+        result: Tensor = apply_op("Squeeze", [made], {"squeeze_dims": [-1]}, scope)
+        return result
+
+
+def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """The tensor divided by its norm along axes, and that norm, with the axes kept; see `norm`."""
+    with name_scope(name, "normalize", [tensor]) as scope:
+        x = convert_to_tensor(tensor)
+        length = norm(x, ord, axis, keepdims=True)
+        if length.dtype is not x.dtype:
+            length = apply_op("Cast", [length], {"DstT": x.dtype})
+        result: Tensor = apply_op("RealDiv", [x, length], None, scope)
+        return result, length

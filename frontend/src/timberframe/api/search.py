@@ -12,7 +12,7 @@ from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.operation import Tensor
 
-__all__ = ["argsort", "setdiff1d", "sort", "unique", "unique_with_counts"]
+__all__ = ["argsort", "repeat", "searchsorted", "setdiff1d", "sort", "unique", "unique_with_counts"]
 
 NAMESPACES = {"nn": ("in_top_k", "top_k"), "math": ("in_top_k", "top_k")}
 
@@ -115,3 +115,40 @@ def _mirrored(x: Tensor) -> Tensor:
     else:
         result = apply_op("Neg", [x])
     return result
+
+
+def searchsorted(
+    sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = int32, name: str | None = None
+) -> Tensor:
+    """Where values belong in rising sequences, [..., n] and [..., m]: before equal elements, or after with "right".
+
+    It compares each value with each element.
+    """
+    if side not in ("left", "right"):
+        raise InvalidArgumentError(f"tf.searchsorted: side is {side!r}; 'left' or 'right' is required")
+    with name_scope(name, "searchsorted", [sorted_sequence, values]):
+        sequence = convert_to_tensor(sorted_sequence)
+        wanted = apply_op("ExpandDims", [convert_to_tensor(values, sequence.dtype), -1])
+        given = apply_op("ExpandDims", [sequence, -2])
+        before = apply_op("Less" if side == "left" else "LessEqual", [given, wanted])
+        made: Tensor = apply_op("Sum", [apply_op("Cast", [before], {"DstT": out_type}), -1])
+        return made
+
+
+def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
+    """The elements along an axis, each repeated so many times; axis None flattens first.
+
+    repeats: a number, or one for each element.
+    """
+    with name_scope(name, "Repeat", [input, repeats]):
+        x = convert_to_tensor(input)
+        if axis is None:
+            x, axis = apply_op("Reshape", [x, [-1]]), 0
+        counts: Any = convert_to_tensor(repeats)
+        size = apply_op("Shape", [x])[axis]
+        counts = apply_op("BroadcastTo", [counts, apply_op("Pack", [[size]])])
+        longest = apply_op("Maximum", [0, apply_op("Max", [counts, 0])])
+        rows = apply_op("Less", [apply_op("Range", [0, longest, 1]), apply_op("ExpandDims", [counts, -1])])
+        places = apply_op("Where", [rows])
+        made: Tensor = apply_op("GatherV2", [x, apply_op("Squeeze", [places[:, :1]], {"squeeze_dims": [1]}), axis])
+        return made

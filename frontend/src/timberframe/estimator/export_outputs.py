@@ -7,15 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from timberframe.api.state import Variable
-from timberframe.saved_model.constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY, PREDICT_METHOD_NAME
+from timberframe.saved_model.constants import (
+    CLASSIFY_METHOD_NAME,
+    DEFAULT_SERVING_SIGNATURE_DEF_KEY,
+    PREDICT_METHOD_NAME,
+    REGRESS_METHOD_NAME,
+)
 from timberframe.saved_model.signatures import build_signature_def, build_tensor_info
 from timberframe_core import logging
 from timberframe_core.dtypes import string
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
 from timberframe_core.graph.apply import convert_to_tensor
-
-_CLASSIFY = "tensorflow/serving/classify"
-_REGRESS = "tensorflow/serving/regress"
 
 
 class ExportOutput(ABC):
@@ -74,7 +76,7 @@ class ClassificationOutput(ExportOutput):
         return _signature(
             {"inputs": _only_examples(receiver_tensors, "ClassificationOutput")},
             {name: tensor for name, tensor in outputs.items() if tensor is not None},
-            _CLASSIFY,
+            CLASSIFY_METHOD_NAME,
         )
 
 
@@ -95,7 +97,7 @@ class RegressionOutput(ExportOutput):
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:
         """A SignatureDef for regression, whose only input is of strings: examples."""
         inputs = {"inputs": _only_examples(receiver_tensors, "RegressionOutput")}
-        return _signature(inputs, {"outputs": self._value}, _REGRESS)
+        return _signature(inputs, {"outputs": self._value}, REGRESS_METHOD_NAME)
 
 
 def checked_export_outputs(given: Any, predictions: Any, predicts: bool) -> dict[str, ExportOutput] | None:

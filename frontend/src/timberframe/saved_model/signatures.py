@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from timberframe.saved_model.constants import PREDICT_METHOD_NAME
+from timberframe.saved_model.constants import (
+    CLASSIFY_INPUTS,
+    CLASSIFY_METHOD_NAME,
+    CLASSIFY_OUTPUT_CLASSES,
+    CLASSIFY_OUTPUT_SCORES,
+    PREDICT_METHOD_NAME,
+    REGRESS_INPUTS,
+    REGRESS_METHOD_NAME,
+    REGRESS_OUTPUTS,
+)
+from timberframe_core.dtypes import DType, as_dtype, float32, string
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graph.operation import Tensor
@@ -42,6 +52,32 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
         )
     given, made = ({key: build_tensor_info(t) for key, t in group.items()} for group in (inputs, outputs))
     return build_signature_def(given, made, PREDICT_METHOD_NAME)
+
+
+def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Any:
+    """The SignatureDef of a classifier of serialised examples. classes: strings; scores: floats; one may be None."""
+    if examples is None or (classes is None and scores is None):
+        raise InvalidArgumentError("signature: a classifier has examples, and classes or scores; they are required")
+    made = {CLASSIFY_OUTPUT_CLASSES: (classes, string), CLASSIFY_OUTPUT_SCORES: (scores, float32)}
+    outputs = {key: _of_dtype(key, x, kind) for key, (x, kind) in made.items() if x is not None}
+    given = {CLASSIFY_INPUTS: _of_dtype(CLASSIFY_INPUTS, examples, string)}
+    return build_signature_def(given, outputs, CLASSIFY_METHOD_NAME)
+
+
+def regression_signature_def(examples: Any, predictions: Any) -> Any:
+    """The SignatureDef of numbers, which are floats, predicted from serialised examples."""
+    if examples is None or predictions is None:
+        raise InvalidArgumentError("signature: a regression has examples and predictions; both are required")
+    given = {REGRESS_INPUTS: _of_dtype(REGRESS_INPUTS, examples, string)}
+    outputs = {REGRESS_OUTPUTS: _of_dtype(REGRESS_OUTPUTS, predictions, float32)}
+    return build_signature_def(given, outputs, REGRESS_METHOD_NAME)
+
+
+def _of_dtype(key: str, tensor: Any, dtype: DType) -> Any:
+    info = build_tensor_info(tensor)
+    if info.dtype != dtype.number:
+        raise InvalidArgumentError(f"signature: '{key}' has dtype {as_dtype(info.dtype).name}; it must be {dtype.name}")
+    return info
 
 
 def get_tensor_from_tensor_info(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import timberframe
@@ -14,8 +13,6 @@ from timberframe_core.errors import InvalidArgumentError
 tf: Any = timberframe  # whose tensors have operators that types do not show
 
 Window = Callable[..., Any]
-
-_HANN = partial(hann_window, periodic=True)
 
 
 def frame(
@@ -89,7 +86,7 @@ def stft(
     frame_length: Any,
     frame_step: Any,
     fft_length: Any = None,
-    window_fn: Window | None = _HANN,
+    window_fn: Window | None = hann_window,
     pad_end: bool = False,
     name: str | None = None,
 ) -> Any:
@@ -111,7 +108,7 @@ def inverse_stft(
     frame_length: Any,
     frame_step: Any,
     fft_length: Any = None,
-    window_fn: Window | None = _HANN,
+    window_fn: Window | None = hann_window,
     name: str | None = None,
 ) -> Any:
     """Signals from their short-time Fourier transforms.
@@ -131,7 +128,7 @@ def inverse_stft(
 
 
 def inverse_stft_window_fn(
-    frame_step: Any, forward_window_fn: Window = _HANN, name: str | None = None
+    frame_step: Any, forward_window_fn: Window = hann_window, name: str | None = None
 ) -> Callable[..., Any]:
     """The window by which `inverse_stft` gives back what `stft` with forward_window_fn has transformed."""
 

@@ -25,6 +25,7 @@ from timberframe.train.decays import cosine_decay as cosine_decay
 from timberframe.train.decays import cosine_decay_restarts as cosine_decay_restarts
 from timberframe.train.decays import exponential_decay as exponential_decay
 from timberframe.train.decays import inverse_time_decay as inverse_time_decay
+from timberframe.train.decays import linear_cosine_decay as linear_cosine_decay
 from timberframe.train.decays import natural_exp_decay as natural_exp_decay
 from timberframe.train.decays import piecewise_constant as piecewise_constant
 from timberframe.train.decays import piecewise_constant_decay as piecewise_constant_decay
@@ -80,6 +81,8 @@ if _TYPE_CHECKING:
     from timberframe.train.monitored_session import SingularMonitoredSession as SingularMonitoredSession
     from timberframe.train.object_checkpoints import Checkpoint as Checkpoint
     from timberframe.train.progress_hook import ProgressHook as ProgressHook
+    from timberframe.train.proximal import ProximalAdagradOptimizer as ProximalAdagradOptimizer
+    from timberframe.train.proximal import ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer
     from timberframe.train.scaffold import Scaffold as Scaffold
     from timberframe.train.server import ClusterSpec as ClusterSpec
     from timberframe.train.server import Server as Server
@@ -133,6 +136,7 @@ else:
         "looper_thread": "LooperThread",
         "monitored_session": "MonitoredSession MonitoredTrainingSession SingularMonitoredSession",
         "progress_hook": "ProgressHook",
+        "proximal": "ProximalAdagradOptimizer ProximalGradientDescentOptimizer",
         "object_checkpoints": "Checkpoint",
         "scaffold": "Scaffold",
         "server": "ClusterSpec Server",

@@ -144,6 +144,28 @@ def cosine_decay_restarts(
         return rate * ((1 - alpha) * (height * _half_cosine(fraction)) + alpha)
 
 
+def linear_cosine_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    num_periods: float = 0.5,
+    alpha: float = 0.0,
+    beta: float = 0.001,
+    name: str | None = None,
+) -> Any:
+    """((alpha + a straight fall to 0) * num_periods of a cosine + beta) * learning_rate, within decay_steps.
+
+    Bello et al. 2017, Neural optimizer search with reinforcement learning.
+    """
+    with name_scope(name, "LinearCosineDecay"):
+        rate: Any = convert_to_tensor(learning_rate, name="learning_rate")
+        if global_step is None:
+            raise InvalidArgumentError("tf.train.linear_cosine_decay: global_step is None; a step is required")
+        steps = cast(decay_steps, rate.dtype)
+        passed = call_op("Minimum", cast(global_step, rate.dtype), steps) / steps
+        return rate * ((alpha + 1.0 - passed) * _half_cosine(2.0 * num_periods * passed) + beta)
+
+
 def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None) -> Any:
     """values[0] while x <= boundaries[0], values[i] while boundaries[i-1] < x <= boundaries[i], the last one above.
 
