@@ -85,18 +85,22 @@ static inline half_double multiply_add_half_double(half_double a, half_double b,
 static inline vector_int32 multiply_add_int32(vector_int32 a, vector_int32 b, vector_int32 c) { return a * b + c; }
 
 /* spoilt_<type>: 0 where all of `count` values, which fill whole registers, are finite, else NaN. */
-#define SPOILT(NAME, T)                                                                  \
-  static inline T spoilt_##NAME(const T *values, int64_t count) {                        \
-    const int64_t lanes = TF_VECTOR_BYTES / sizeof(T);                                   \
-    vector_##NAME sums[4] = {{0}};                                                       \
-    T sum = 0;                                                                           \
-    for (int64_t i = 0; i < count; i += lanes) {                                         \
-      sums[i / lanes % 4] += (vector_##NAME)*(const unaligned_##NAME *)(values + i) * 0; \
-    }                                                                                    \
-    for (int v = 0; v < 4; v++) {                                                        \
-      for (int64_t l = 0; l < lanes; l++) sum += sums[v][l];                             \
-    }                                                                                    \
-    return sum;                                                                          \
+#define SPOILT(NAME, T)                                                                                  \
+  static inline T spoilt_##NAME(const T *values, int64_t count) {                                        \
+    const int64_t lanes = TF_VECTOR_BYTES / sizeof(T);                                                   \
+    vector_##NAME sums[4] = {{0}};                                                                       \
+    T sum = 0;                                                                                           \
+    int64_t i = 0;                                                                                       \
+    for (; i + 4 * lanes <= count; i += 4 * lanes) {                                                     \
+      UNROLL for (int v = 0; v < 4; v++) {                                                               \
+        sums[v] += (vector_##NAME)*(const unaligned_##NAME *)(values + i + v * lanes) * 0;               \
+      }                                                                                                  \
+    }                                                                                                    \
+    for (; i < count; i += lanes) sums[0] += (vector_##NAME)*(const unaligned_##NAME *)(values + i) * 0; \
+    UNROLL for (int v = 0; v < 4; v++) {                                                                 \
+      for (int64_t l = 0; l < lanes; l++) sum += sums[v][l];                                             \
+    }                                                                                                    \
+    return sum;                                                                                          \
   }
 SPOILT(float, float)
 SPOILT(double, double)
