@@ -1,0 +1,40 @@
+"""The runs of a part of the suite in docs/conformance.md print what it says."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GUIDE = (Path(__file__).parents[2] / "docs/conformance.md").read_text()
+RUNS = re.findall(r"```\n\$ conformance (run [^\n]*--mutant[^\n]*)\n(.*?)```", GUIDE, re.DOTALL)
+PROFILE = re.search(r"```toml\n(.*?)```", GUIDE, re.DOTALL)
+
+
+def _without_times(line: str) -> str:
+    return re.sub(r" +\d+\.\d$", "", re.sub(r"in [\d.]+ s", "in T s", line)).rstrip()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("arguments", "output"), RUNS)
+def test_a_run_prints_what_the_guide_says(arguments: str, output: str, tmp_path: Path) -> None:
+    assert PROFILE
+    (tmp_path / "profile.toml").write_text(PROFILE[1])
+    command = [sys.executable, "-m", "timberframe_conformance.cli", *shlex.split(arguments), "--jobs", "1"]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "TIMBERFRAME_PLUGINS": "cpu"},
+    )
+    printed = [_without_times(line) for line in done.stdout.splitlines()]
+    said = [_without_times(line) for line in output.splitlines() if line != "..."]
+    assert said
+    assert [line for line in said if line not in printed] == [], done.stdout + done.stderr
