@@ -95,6 +95,7 @@ if _TYPE_CHECKING:
     from timberframe import debugging as debugging
     from timberframe import dtypes as dtypes
     from timberframe import estimator as estimator
+    from timberframe import examples as examples
     from timberframe import feature_column as feature_column
     from timberframe import flags as flags
     from timberframe import gfile as gfile
@@ -127,9 +128,9 @@ if _TYPE_CHECKING:
 else:
     # What takes long to import and many programs do without.
     _MODULES = (
-        "app", "compat", "data", "debugging", "dtypes", "estimator", "feature_column", "flags", "gfile", "graph_util",
-        "io", "layers", "manip", "metrics", "python", "python_io", "queue", "resource_loader", "saved_model", "signal",
-        "spectral", "summary", "test", "version",
+        "app", "compat", "data", "debugging", "dtypes", "estimator", "examples", "feature_column", "flags", "gfile",
+        "graph_util", "io", "layers", "manip", "metrics", "python", "python_io", "queue", "resource_loader",
+        "saved_model", "signal", "spectral", "summary", "test", "version",
     )  # fmt: skip
     _EAGER = {
         "GradientTape": "timberframe.eager.tape:GradientTape",
