@@ -65,6 +65,15 @@ def test_feed_of_an_unknown_name(world) -> None:
         world.session.run(world.y, {"nowhere:0": 1.0})
 
 
+def test_feed_of_a_tuple_of_tensors_by_another_number_of_values(world) -> None:
+    with pytest.raises(
+        TypeError, match=r"feed of a tuple of 2 tensors is a list of 1; a tuple of 2 values is required"
+    ):
+        world.session.run(world.y, {(world.x, world.y): [np.ones((1, 3))]})
+    with pytest.raises(TypeError, match=r"feed of a tuple of 1 tensors is a float; a tuple of 1 values is required"):
+        world.session.run(world.y, {(world.x,): 1.0})
+
+
 def test_feed_of_an_operation(world) -> None:
     with pytest.raises(Invalid, match=r"a Tensor is required here"):
         world.session.run(world.y, {world.y.op: 1.0})

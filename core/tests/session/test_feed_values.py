@@ -76,3 +76,18 @@ def test_what_is_no_real_number_is_refused(value: Any) -> None:
 def test_a_number_beyond_the_range_of_a_floating_dtype_is_infinite() -> None:
     assert fed(tf.float16, 1e6) == np.inf
     assert fed(tf.float32, np.array([-1e300])) == -np.inf
+
+
+def test_a_tuple_of_tensors_is_fed_by_a_tuple_of_values() -> None:
+    """As the state of a recurrent network is, from one run to the next."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        state = tf.nn.rnn_cell.LSTMStateTuple(tf.zeros([2]), tf.zeros([2]))
+        further = (tf.placeholder(tf.int32, []), tf.sparse_placeholder(tf.float32))
+        read = (state.c + 1.0, state.h - 1.0, further[0], tf.sparse_tensor_to_dense(further[1]))
+        sparse = tf.SparseTensorValue([[0]], [4.0], [2])
+        found = session.run(read, {state: session.run(state), further: (7, sparse)})
+        for _ in range(2):
+            found = session.run(read, {(state, further): [tuple(found[:2]), (found[2], sparse)]})
+        assert [np.asarray(value).tolist() for value in found] == [[3, 3], [-3, -3], 7, [4, 0]]
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"fed with shape \(3,\); it must be compatible"):
+            session.run(read, {state: (np.ones(3), np.ones(2)), further: (7, sparse)})

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,26 +22,43 @@ _HOST_MEMORY = (HOST, (3, 0))
 """What NumPy reads: the host's memory, and that of the host which CUDA has pinned (kDLCUDAHost)."""
 
 
-def feed_counts(feed_dict: Mapping[Any, Any]) -> tuple[int, ...]:
-    """How many tensors each key means: several for a sparse tensor or rows of one; () where each means one."""
-    counts = [len(key.fetch_parts()[0]) if hasattr(key, "fetch_parts") else 1 for key in feed_dict]
+FeedCount: TypeAlias = "int | tuple[FeedCount, ...]"
+"""How many tensors a key means: several for a sparse tensor or rows of one; for a tuple of keys, that of each."""
+
+
+def feed_counts(feed_dict: Mapping[Any, Any]) -> tuple[FeedCount, ...]:
+    """How many tensors each key means; () where each means one."""
+    counts = [_count(key) for key in feed_dict]
     return tuple(counts) if any(n != 1 for n in counts) else ()
 
 
-def flat_feeds(counts: Sequence[int], values: Sequence[Any]) -> list[Any]:
-    """The values of all tensors: a SparseTensorValue, or a tuple like it, gives several. counts: see `feed_counts`."""
-    found: list[Any] = []
-    for count, value in zip(counts, values, strict=True):
-        if count == 1:
-            found.append(value)
-            continue
-        if not isinstance(value, tuple | list) or len(value) < count:
+def _count(key: Any) -> FeedCount:
+    if hasattr(key, "fetch_parts"):
+        return len(key.fetch_parts()[0])
+    return tuple(map(_count, key)) if isinstance(key, tuple) else 1
+
+
+def flat_feeds(counts: Sequence[FeedCount], values: Sequence[Any]) -> list[Any]:
+    """The values of all tensors: a SparseTensorValue, or a tuple, gives several. counts: see `feed_counts`."""
+    return [value for pair in zip(counts, values, strict=True) for value in _flat_feed(*pair)]
+
+
+def _flat_feed(count: FeedCount, value: Any) -> Sequence[Any]:
+    if count == 1:
+        return [value]
+    if isinstance(count, tuple):
+        if not isinstance(value, tuple | list) or len(value) != len(count):
+            given = f"{type(value).__name__}{f' of {len(value)}' if hasattr(value, '__len__') else ''}"
             raise InvalidTypeError(
-                f"feed of a sparse tensor is a {type(value).__name__}; a SparseTensorValue, or a tuple of {count} "
-                "arrays, is required"
+                f"feed of a tuple of {len(count)} tensors is a {given}; a tuple of {len(count)} values is required"
             )
-        found += value[:count]
-    return found
+        return flat_feeds(count, value)
+    if not isinstance(value, tuple | list) or len(value) < count:
+        raise InvalidTypeError(
+            f"feed of a sparse tensor is a {type(value).__name__}; a SparseTensorValue, or a tuple of {count} "
+            "arrays, is required"
+        )
+    return value[:count]
 
 
 def feed_tensors(graph: Graph, feed_dict: Mapping[Any, Any]) -> tuple[Tensor, ...]:
@@ -67,11 +84,13 @@ def feed_tensors(graph: Graph, feed_dict: Mapping[Any, Any]) -> tuple[Tensor, ..
     return tuple(found)
 
 
-def flat_keys(feed_dict: Mapping[Any, Any]) -> Iterator[Any]:
-    """The keys, each sparse tensor as its parts."""
+def flat_keys(feed_dict: Iterable[Any]) -> Iterator[Any]:
+    """The keys, each sparse tensor as its parts, and each tuple, such as an LSTMStateTuple, as what is in it."""
     for key in feed_dict:
         if hasattr(key, "fetch_parts"):
             yield from key.fetch_parts()[0]
+        elif isinstance(key, tuple):
+            yield from flat_keys(key)
         else:
             yield key
 

@@ -18,7 +18,7 @@ from timberframe_core.plugin.contracts import RunContext
 from timberframe_core.runtime.executor import run_in_place, run_to_end
 from timberframe_core.runtime.fed_plans import FedPlans
 from timberframe_core.runtime.fed_variables import FurtherReads
-from timberframe_core.runtime.feeds import flat_feeds, locate_feed
+from timberframe_core.runtime.feeds import FeedCount, flat_feeds, locate_feed
 from timberframe_core.runtime.fetches import Fetches
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ class ComposedRunner(Runner):
         graph: Graph,
         fetches: Fetches,
         feeds: tuple[Tensor, ...],
-        counts: Sequence[int],
+        counts: Sequence[FeedCount],
         further: FurtherReads,
     ) -> None:
         super().__init__(session, graph, fetches, (*feeds, *further.tensors))
