@@ -304,6 +304,19 @@ def test_an_integer_variable_is_refused() -> None:
         tf.train.AdamOptimizer().apply_gradients([(tf.constant(1), x)])
 
 
+def test_an_integer_variable_without_a_gradient_is_passed_over() -> None:
+    """Programs give all variables of a graph, the count of steps among them."""
+    x, count = tf.Variable(3.0), tf.Variable(0, trainable=False)
+    optimizer = tf.train.GradientDescentOptimizer(0.5)
+    pairs = optimizer.compute_gradients(x * x, [x, count])
+    assert [gradient is None for gradient, _ in pairs] == [False, True]
+    step = optimizer.apply_gradients(pairs, global_step=count)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(step)
+        assert session.run([x, count]) == [0.0, 1]
+
+
 def test_a_slot_without_a_value_is_named() -> None:
     x = tf.Variable(1.0, name="x")
     step = tf.train.MomentumOptimizer(1.0, 0.9).minimize(x)

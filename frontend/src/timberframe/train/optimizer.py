@@ -106,8 +106,7 @@ class Optimizer(Trackable):
         variables = trainable_variables() if var_list is None else list(nest.flatten(var_list))
         if not variables:
             raise InvalidArgumentError(f"{self._name}: there are no variables to optimize; at least one is required")
-        for item in (loss, *variables):
-            self._check_dtype(item)
+        self._check_dtype(loss)
         found = gradients(
             loss,
             [_checked_variable(v, self._name) for v in variables],
@@ -118,7 +117,11 @@ class Optimizer(Trackable):
         )
         if gate_gradients == self.GATE_GRAPH and any(g is not None for g in found):
             found = gated_together(found)
-        return list(zip(found, variables, strict=True))
+        pairs = list(zip(found, variables, strict=True))
+        for gradient, variable in pairs:
+            if gradient is not None:  # lists of all variables have steps too, of which no loss is a function
+                self._check_dtype(variable)
+        return pairs
 
     def _compute_by_tape(self, loss: Any, var_list: Any, grad_loss: Any) -> list[tuple[Any, Any]]:
         """The pairs of a loss that is a function, as in eager execution; by default of the variables that it reads."""
