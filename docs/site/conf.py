@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 project = "Timberframe"
 copyright = "Timberframe's authors, Apache-2.0"
-extensions = ["myst_parser", "navigation", "reference"]
+extensions = ["myst_parser", "navigation", "reference", "sections"]
 
 root_doc = "docs/README"
 include_patterns = [
@@ -35,10 +35,10 @@ add_module_names = False
 
 html_theme = "furo"
 html_title = "Timberframe"
+templates_path = ["templates"]
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_extra_path = ["extra/index.html"]
-html_show_search_summary = False  # it reads other pages, which browsers refuse to pages that are files
 html_show_sourcelink = False
 html_copy_source = False
 html_domain_indices = False

@@ -16,10 +16,14 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)#:]+)\.md\)")
-GENERATED: dict[str, tuple[str, ...]] = {
-    "Reference": ("docs/reference/ops/index", "docs/reference/accuracy", "docs/reference/api/index")
+GENERATED: dict[str, dict[str, str]] = {
+    "Reference": {
+        "docs/reference/ops/index": "each op's signature, dtypes on each device, gradient, accuracy, and an example",
+        "docs/reference/accuracy": "what accuracy each op was measured to have on which device",
+        "docs/reference/api/index": "`tf.*`, the SDK and the core, from docstrings",
+    }
 }
-"""By group, pages that are generated, which a page in the repository cannot link."""
+"""By group, pages that are generated, which a page in the repository cannot link, and what they have."""
 
 
 def groups(text: str, folder: str) -> dict[str, list[str]]:
@@ -41,9 +45,17 @@ def toctrees(text: str, folder: str) -> str:
     return "\n".join(blocks)
 
 
+def with_generated(text: str) -> str:
+    """The list of pages, with those that are generated first in their groups."""
+    for heading, pages in GENERATED.items():
+        links = "".join(f"- [](/{page}.md): {what}.\n" for page, what in pages.items())
+        text = text.replace(f"## {heading}\n\n", f"## {heading}\n\n{links}", 1)
+    return text
+
+
 def _add(app: Sphinx, page: str, source: list[str]) -> None:
     if page == app.config.root_doc:
-        source[0] += "\n" + toctrees(source[0], posixpath.dirname(page))
+        source[0] = f"{with_generated(source[0])}\n{toctrees(source[0], posixpath.dirname(page))}"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

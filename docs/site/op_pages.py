@@ -83,7 +83,7 @@ def accuracy_table(found: Sequence[Measured]) -> str:
         (m.device, m.dtypes, f"{m.ulp:.3g}", f"{m.share:.0%}", f"{m.cases:,}", f"{m.failing:,}", m.date)
         for m in sorted(found, key=lambda m: (m.dtypes, m.device))
     ]
-    heads = ("measured on", "dtype", "worst error (ULP)", "of what is allowed", "cases", "failing", "date")
+    heads = ("accuracy measured on", "dtype", "worst error (ULP)", "of what is allowed", "cases", "failing", "date")
     return table(heads, rows)
 
 

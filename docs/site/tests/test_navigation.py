@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from navigation import ROOT, groups, toctrees
+from navigation import ROOT, groups, toctrees, with_generated
 
 PAGE = """# All
 
@@ -25,8 +25,13 @@ def test_headings_are_groups_and_links_their_pages() -> None:
 
 
 def test_a_group_begins_with_what_is_generated_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("navigation.GENERATED", {"Use": ("docs/reference/ops",)})
+    monkeypatch.setattr("navigation.GENERATED", {"Use": {"docs/reference/ops": "all ops"}})
     assert ":caption: Use\n\n/docs/reference/ops\n/docs/four\n" in toctrees(PAGE, "docs")
+
+
+def test_a_generated_page_is_linked_from_its_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("navigation.GENERATED", {"Use": {"docs/reference/ops": "all ops"}})
+    assert "## Use\n\n- [](/docs/reference/ops.md): all ops.\n- [Four]" in with_generated(PAGE)
 
 
 def test_every_page_is_in_a_group() -> None:
