@@ -22,7 +22,7 @@ def test_settings_make_as_many_devices_as_asked():
 
 
 def test_unknown_option_is_named():
-    with pytest.raises(InvalidArgumentError, match="options speed are not known; known is isa"):
+    with pytest.raises(InvalidArgumentError, match="options speed are not known; known are isa, matmul_precision"):
         devices({"options": {"CPU": {"speed": "fast"}}})
 
 

@@ -16,6 +16,9 @@ int32_t tf_abi_major(void);
 /* The best instruction set that processor and operating system offer. */
 int32_t tf_best_isa(void);
 
+/* Whether the processor has the instruction that multiplies pairs of bfloat16 and adds them to a float32. */
+int32_t tf_multiplies_bfloat16(void);
+
 /* The kernel of this name for `isa` or the next lower one that has it, which goes into `found`; NULL if none has. */
 const tf_kernel_entry *tf_find_kernel(const char *name, int32_t isa, int32_t *found);
 

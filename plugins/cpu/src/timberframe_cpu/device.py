@@ -36,6 +36,9 @@ _CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 _PROCESSORS = Path("/proc/cpuinfo")
 _GROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
+OPTIONS = frozenset({"isa", "matmul_precision"})
+PRECISIONS = ("float32", "bfloat16")
+
 DTYPES = (*(t.name for t in NUMERIC), "bool", "string")
 
 
@@ -53,7 +56,9 @@ class CpuDevice(DeviceDefaults):
     """The host's processor, or one of several virtual devices on it.
 
     memory_limit: bytes for arenas and large tensors, None for what the machine has. isa: the kernels' variant, None for
-    the best. threads: most threads that one run uses, None for all processors.
+    the best. threads: most threads that one run uses, None for all processors. matmul_precision: "bfloat16" has
+    products of float32 with constants and variables computed of numbers rounded to bfloat16, where the processor
+    multiplies these faster.
     """
 
     type = "CPU"
@@ -68,10 +73,12 @@ class CpuDevice(DeviceDefaults):
         memory_limit: int | None = None,
         isa: str | None = None,
         threads: int | None = None,
+        matmul_precision: str = PRECISIONS[0],
     ) -> None:
         self.spec = f"/device:{self.type}:{index}"
         self.isa = check_isa(isa, f"{self.spec}: device option isa") if isa else default_isa()
         self.threads = threads or usable_cpus()
+        self.matmul_precision = _check_precision(matmul_precision, self.spec)
         self.fusion = Fusion(self._can_fuse, can_reduce, SHORTEST_RUN)
         limit = memory_limit or usable_memory()
         self.allocator = CpuAllocator(limit)
@@ -83,7 +90,7 @@ class CpuDevice(DeviceDefaults):
             model=processor_name(),
             dtypes=DTYPES,
             variants={"isa": available_isas()},
-            details={"isa": self.isa, "threads": self.threads},
+            details={"isa": self.isa, "threads": self.threads, "matmul_precision": self.matmul_precision},
         )
 
     def __repr__(self) -> str:
@@ -160,12 +167,21 @@ def processor_name() -> str:
 
 
 def devices(config: Mapping[str, Any]) -> list[CpuDevice]:
-    """The devices that a SessionConfig asks for: one unless its count says otherwise, and `isa` among the options."""
+    """The devices that a SessionConfig asks for, with their OPTIONS: one unless its count says otherwise."""
     options = config.get("options", {}).get(CpuDevice.type, {})
-    unknown = options.keys() - {"isa"}
+    unknown = options.keys() - OPTIONS
     if unknown:
-        raise InvalidArgumentError(f"CPU: options {', '.join(sorted(unknown))} are not known; known is isa")
+        known = ", ".join(sorted(OPTIONS))
+        raise InvalidArgumentError(f"CPU: options {', '.join(sorted(unknown))} are not known; known are {known}")
     total = usable_memory() or 0
     limit = memory_limit(config, CpuDevice.type, total, accelerator=False)
     threads, count = config["threads"], device_count(config, CpuDevice.type, 1, accelerator=False)
-    return [CpuDevice(i, limit, options.get("isa"), threads) for i in range(count)]
+    return [CpuDevice(i, limit, threads=threads, **options) for i in range(count)]
+
+
+def _check_precision(name: object, device: str) -> str:
+    if name not in PRECISIONS:
+        raise InvalidArgumentError(
+            f"{device}: device option matmul_precision is {name!r}; it must be one of {PRECISIONS}"
+        )
+    return str(name)

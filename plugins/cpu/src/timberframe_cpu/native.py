@@ -71,6 +71,15 @@ def find(name: str, isa: str) -> tuple[int, str]:
     return address, ISAS[found[0]]
 
 
+@cache
+def multiplies_bfloat16(isa: str) -> bool:
+    """Whether kernels for this instruction set may multiply pairs of bfloat16 (csrc/conv/pairs.c)."""
+    try:
+        return bool(lib.tf_multiplies_bfloat16()) and find("conv2d_packed_pairs_float", isa)[1] == isa
+    except NotFoundError:  # the compiler of this build does not know the instruction
+        return False
+
+
 def built_isa() -> str:
     """The instruction set that compute kernels really have: `isa()`, or less where this build leaves variants out."""
     return find("exp_float32", isa())[1]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from timberframe_cpu.native import call, find, isa, native
+from timberframe_cpu.native import call, find, isa, multiplies_bfloat16, native
 from timberframe_sdk import KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.convolution import Window
+
+if TYPE_CHECKING:
+    from timberframe_cpu.device import CpuDevice
 
 ALIGNMENT = 64
 
@@ -23,6 +26,7 @@ class MatrixKey(NamedTuple):
 
     variant: str
     transposed: bool
+    pairs: bool
 
 
 def c_name(kernel: str, dtype: np.dtype[Any]) -> str:
@@ -33,6 +37,17 @@ def c_name(kernel: str, dtype: np.dtype[Any]) -> str:
 def is_narrow(dtype: np.dtype[Any]) -> bool:
     """Whether the elements are 16-bit floats, which are computed as float32."""
     return dtype.itemsize == 2
+
+
+def multiplies_pairs(node: KernelNode, channels: int) -> bool:
+    """Whether the node's products are computed of pairs of bfloat16, whose filter is packed as such.
+
+    They are where the elements are bfloat16, or float32 and the device was asked for it; with an even number of input
+    channels of a group.
+    """
+    dtype, device = node.inputs[1].dtype.name, cast("CpuDevice", node.device)
+    wanted = dtype == "bfloat16" or (dtype == "float32" and device.matmul_precision == "bfloat16")
+    return wanted and channels % 2 == 0 and multiplies_bfloat16(isa())
 
 
 def conv_shape(
@@ -84,21 +99,22 @@ def prepare_packed(
     outside: int,
     key: Hashable,
     rows_of: Callable[[np.ndarray], np.ndarray] = np.ascontiguousarray,
+    pairs: bool = False,
 ) -> bool:
     """Has an input packed once by the kernel `pack`, where it is a constant or a variable.
 
-    outside: output channels of a group. rows_of: gives the filter in the order in which `pack` takes it. A further row
-    says whether all of it is finite.
+    outside: output channels of a group. rows_of: gives the filter in the order in which `pack` takes it. pairs: `pack`
+    makes pairs of bfloat16 of the elements. A further row says whether all of it is finite.
     """
     value, narrow = node.inputs[input], is_narrow(node.inputs[input].dtype)
-    dtype = np.dtype(np.float32) if narrow else value.dtype
+    dtype = np.dtype(np.float32) if narrow or pairs else value.dtype
     lanes = panel()[0] // dtype.itemsize
-    rows, padded = value.size // outside + 1, -(-outside // lanes) * lanes
+    rows, padded = value.size // outside // (1 + pairs) + 1, -(-outside // lanes) * lanes
     device: Any = node.device
 
     def make(filter: np.ndarray) -> np.ndarray:
         packed: np.ndarray = device.empty(dtype, (rows, padded))
-        workspace = np.empty(max(1, narrow * filter.size * 4), np.uint8)
+        workspace = np.empty(max(1, filter.size * (2 if pairs else 4 * narrow)), np.uint8)
         call(pack, [rows_of(filter)], [packed], workspace, device.threads)
         return packed
 

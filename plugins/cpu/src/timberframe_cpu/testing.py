@@ -36,7 +36,9 @@ from timberframe_sdk import (
 from timberframe_sdk.native import Native
 from timberframe_sdk.testing.guard import GuardedArray, fenced
 
-_DEVICE: Any = SimpleNamespace(type="CPU", threads=1, empty=lambda dtype, shape: np.empty(shape, dtype))
+_DEVICE: Any = SimpleNamespace(
+    type="CPU", threads=1, matmul_precision="float32", empty=lambda dtype, shape: np.empty(shape, dtype)
+)
 """What nodes name as their device: builders of single kernels ask no more of it."""
 
 

@@ -7,7 +7,16 @@ from collections.abc import Sequence
 
 from timberframe_cpu.kernels.reduction import reduction_parameters
 from timberframe_cpu.native import native
-from timberframe_cpu.packing import c_name, conv_shape, is_narrow, panel, prepare_packed, region_offsets, variant
+from timberframe_cpu.packing import (
+    c_name,
+    conv_shape,
+    is_narrow,
+    multiplies_pairs,
+    panel,
+    prepare_packed,
+    region_offsets,
+    variant,
+)
 from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.convolution import Convolution
@@ -35,6 +44,11 @@ class CPUConvolution(Convolution):
         """Whether kernels work on NHWC copies in the computing type."""
         return self.narrow or self.channels_first
 
+    @property
+    def paired_size(self) -> int:
+        """How many numbers of float32 an image of pairs takes that is made of the input."""
+        return 0 if self.narrow else self.x.size // 2
+
     def native(self, kernel: str, sizes: Sequence[int], *more: float) -> Native:
         """A kernel of csrc/conv; its parameters are struct conv_shape and `more`.
 
@@ -54,6 +68,9 @@ class CPUConvolution(Convolution):
 def _conv2d(node: KernelNode) -> Native:
     conv = CPUConvolution.forward(node)
     groups, depth, outside = conv.groups
+    if prepares_pairs(conv):
+        sizes = (conv.paired_size, 0, conv.narrow * conv.y.size, 0, conv.filter.shape[1] * depth)
+        return conv.native("conv2d_packed_pairs", sizes)
     if prepares_filter(conv):
         zeros = conv.filter.shape[1] * depth
         return conv.native("conv2d_packed", (conv.copied * conv.x.size, 0, conv.copied * conv.y.size, 0, zeros))
@@ -61,6 +78,15 @@ def _conv2d(node: KernelNode) -> Native:
     zeros = conv.filter.shape[1] * depth
     filter = conv.narrow * conv.filter.size
     return conv.native("conv2d", (conv.copied * conv.x.size, filter, conv.copied * conv.y.size, packed, zeros))
+
+
+def prepares_pairs(conv: CPUConvolution) -> bool:
+    """Has the filter packed once as pairs of bfloat16, where products are computed of such."""
+    groups, depth, outside = conv.groups
+    if conv.channels_first or not multiplies_pairs(conv.node, depth):
+        return False
+    pack = conv.with_offsets("conv2d_pack_pairs", [0] * 5)
+    return prepare_packed(conv.node, 1, pack, outside, ("conv2d pairs", variant(pack), groups), pairs=True)
 
 
 def prepares_filter(conv: CPUConvolution) -> bool:

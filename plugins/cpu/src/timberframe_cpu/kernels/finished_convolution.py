@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
-from timberframe_cpu.kernels.convolution import WIDEST_LANES, CPUConvolution, prepares_filter
+from timberframe_cpu.kernels.convolution import WIDEST_LANES, CPUConvolution, prepares_filter, prepares_pairs
 from timberframe_cpu.packing import panel
 from timberframe_sdk import DEPENDS, KernelDef, KernelNode, Part, Support
 from timberframe_sdk.native import Native
@@ -63,13 +63,14 @@ def _finished(node: KernelNode) -> Native:
 def _plain(node: KernelNode, more: Sequence[int], epsilon: float) -> Native:
     conv = CPUConvolution.forward(node)
     groups, depth, outside = conv.groups
-    packed = prepares_filter(conv)
+    pairs = prepares_pairs(conv)
+    packed = pairs or prepares_filter(conv)
     taps = conv.filter.shape[0] * conv.filter.shape[1]
     copy = 0 if packed else taps * depth * groups * (outside + WIDEST_LANES)
     lanes = panel()[0] // conv.x.dtype.itemsize
     padded = -(-outside // lanes) * lanes
-    sizes = (0, 0, 0, copy, conv.filter.shape[1] * depth, 4 * groups * padded)
-    return conv.native("conv2d_finished", sizes, packed, *more, padded, epsilon)
+    sizes = (pairs * conv.paired_size, 0, 0, copy, conv.filter.shape[1] * depth, 4 * groups * padded)
+    return conv.native("conv2d_finished_pairs" if pairs else "conv2d_finished", sizes, packed, *more, padded, epsilon)
 
 
 def _depthwise(node: KernelNode, more: Sequence[int], epsilon: float) -> Native:

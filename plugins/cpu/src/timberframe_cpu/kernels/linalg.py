@@ -10,7 +10,16 @@ from timberframe_core.ops.math.matmul import MIXED_TYPES
 from timberframe_cpu.broadcast import check_rank
 from timberframe_cpu.kernels.convolution import WIDEST_LANES
 from timberframe_cpu.native import isa, native
-from timberframe_cpu.packing import MatrixKey, c_name, conv_shape, is_narrow, prepare_packed, region_offsets, variant
+from timberframe_cpu.packing import (
+    MatrixKey,
+    c_name,
+    conv_shape,
+    is_narrow,
+    multiplies_pairs,
+    prepare_packed,
+    region_offsets,
+    variant,
+)
 from timberframe_sdk import FLOATING, INTEGER, KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.convolution import Window
@@ -95,18 +104,22 @@ def packed_native(node: KernelNode, rows: int, depth: int, columns: int, transpo
     It is slower for few weights, which a near cache holds in any form, and for so many rows that packing in each run
     costs nothing.
     """
-    weights, dtype = depth * columns, node.inputs[1].dtype
-    if isa() == "scalar" or weights < _PACKED_WEIGHTS or columns < WIDEST_LANES or not 0 < rows <= _PACKED_ROWS:
+    weights, dtype, pairs = depth * columns, node.inputs[1].dtype, multiplies_pairs(node, depth)
+    if isa() == "scalar" or weights < _PACKED_WEIGHTS or columns < WIDEST_LANES or not rows:
+        return None
+    if rows > _PACKED_ROWS and not pairs:
         return None
     image = 1, Window(1, 1, 1, 1, 1, 0), Window(rows, rows, 1, 1, 1, 0), (1, depth, columns)  # of one row of pixels
-    pack = native(c_name("conv2d_pack", dtype), *conv_shape(*image))
-    key = MatrixKey(variant(pack), transposed)
-    if not prepare_packed(node, 1, pack, columns, key, _columns_first if transposed else np.ascontiguousarray):
+    kind = "_pairs" if pairs else ""
+    pack = native(c_name(f"conv2d_pack{kind}", dtype), *conv_shape(*image))
+    key, rows_of = MatrixKey(variant(pack), transposed, pairs), _columns_first if transposed else np.ascontiguousarray
+    if not prepare_packed(node, 1, pack, columns, key, rows_of, pairs):
         return None
     narrow, nbytes = is_narrow(dtype), 4 if is_narrow(dtype) else dtype.itemsize
-    offsets, total = region_offsets([nbytes * n for n in (narrow * rows * depth, 0, narrow * rows * columns, 0, depth)])
+    copied = (0 if narrow else rows * depth // 2) if pairs else narrow * rows * depth
+    offsets, total = region_offsets([nbytes * n for n in (copied, 0, narrow * rows * columns, 0, depth)])
     node.workspace(total)
-    return native(c_name("conv2d_packed", dtype), *conv_shape(*image, False, offsets))
+    return native(c_name(f"conv2d_packed{kind}", dtype), *conv_shape(*image, False, offsets))
 
 
 def _columns_first(x: np.ndarray) -> np.ndarray:

@@ -1,0 +1,39 @@
+/* How conv/implicit.inc cuts a convolution into tiles, panels and blocks. */
+#ifndef TIMBERFRAME_CPU_CONV_TILING_H
+#define TIMBERFRAME_CPU_CONV_TILING_H
+
+#include <stdint.h>
+
+#include "conv/vector.h"
+
+#define MINIMUM(a, b) ((a) < (b) ? (a) : (b))
+#define MAXIMUM(a, b) ((a) > (b) ? (a) : (b))
+#if TF_VECTOR_BYTES == 64
+#define PANEL_VECTORS 4
+#else
+#define PANEL_VECTORS 2
+#endif
+#define ROW_VECTORS 8 /* registers of sums that a single pixel takes: as many as hide the time of an addition */
+#define ROW_PANELS (ROW_VECTORS / PANEL_VECTORS)
+#define MAXIMUM_ROWS 12
+#define AHEAD (8192 / (PANEL_VECTORS * TF_VECTOR_BYTES)) /* rows of a panel that are fetched ahead */
+/* To which cache level: to the second, to the first where a tile of few rows needs them soon. */
+#define NEARNESS(rows) ((rows) > TF_VECTOR_BYTES / 16 ? 2 : 3)
+#define MAXIMUM_SEGMENTS 64  /* taps whose pointers are held at a time */
+#define BLOCK_TERMS 1024     /* summed terms at a time: their part of a panel stays in the second-level cache */
+#define BLOCK_PIXELS 192     /* most pixels that share a panel while it is there */
+#define BLOCK_STEP 6          /* blocks are multiples of it, the rows of the widest tile */
+#define UNITS_PER_THREAD 4   /* so many blocks of pixels and panels at least, where there are enough pixels */
+#define PACKING_PIXELS 512   /* pixels from which on a packed filter pays */
+#define SERIAL_TERMS 32768   /* products worth a thread */
+#define SCANNED_PIXELS 256   /* pixels from which on it pays to look whether a filter is finite */
+#define TRIMMED_CHANNELS 16  /* input channels from which on taps outside the image are left out of a row */
+#define TOGETHER 6           /* images whose pixels at one place make a tile: they meet the same taps */
+
+/* The first tap of a pixel's window, negative where it hangs over the edge, its element in the image, and the element
+ * where its result begins. */
+typedef struct position {
+  int64_t y, x, in, out;
+} position;
+
+#endif
