@@ -24,9 +24,10 @@ NAMESPACES = (
     "estimator.export", "estimator.inputs", "feature_column", "flags", "app.flags", "gfile", "graph_util", "image",
     "initializers", "io", "io.gfile", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics",
     "nn", "nn.rnn_cell", "python_io", "quantization", "queue", "random", "saved_model", "signal", "sparse", "spectral",
-    "strings", "summary", "test", "train", "version", "contrib.data", "contrib.eager", "contrib.framework",
-    "contrib.framework.nest", "contrib.layers", "contrib.learn", "contrib.legacy_seq2seq", "contrib.lookup",
-    "contrib.metrics", "contrib.rnn", "contrib.seq2seq", "contrib.slim", "contrib.tpu", "contrib.training",
+    "strings", "summary", "test", "train", "version", "contrib.crf", "contrib.data", "contrib.eager",
+    "contrib.estimator", "contrib.framework", "contrib.framework.nest", "contrib.layers", "contrib.learn",
+    "contrib.legacy_seq2seq", "contrib.lookup", "contrib.metrics", "contrib.opt", "contrib.predictor", "contrib.rnn",
+    "contrib.seq2seq", "contrib.slim", "contrib.tpu", "contrib.training",
 )  # fmt: skip
 """The namespaces of TensorFlow 1 that `tf` has."""
 CORE = (

@@ -120,6 +120,19 @@ def test_sizes_may_be_known_in_the_run_alone(session: tf.Session) -> None:
     assert session.run(outputs, {x: X[:1, :2]}).shape == (1, 2, 4)
 
 
+def test_outputs_have_the_given_dtype_beside_a_state_of_another(session: tf.Session) -> None:
+    class Rounded(tf.nn.rnn_cell.RNNCell):  # type: ignore[misc]  # the base class is untyped for users
+        state_size = output_size = 2
+
+        def call(self, inputs: Any, state: Any) -> Any:
+            return tf.cast(state, tf.int32), state + inputs
+
+    outputs, last = tf.nn.dynamic_rnn(Rounded(), tf.ones([1, 3, 2]), None, tf.zeros([1, 2]), tf.int32)
+    assert outputs.dtype == tf.int32
+    assert session.run(outputs).tolist() == [[[0, 0], [1, 1], [2, 2]]]
+    assert session.run(last).tolist() == [[3.0, 3.0]]
+
+
 def test_both_directions(session: tf.Session) -> None:
     forward, backward = tf.nn.rnn_cell.GRUCell(4), tf.nn.rnn_cell.GRUCell(4)
     (fw, bw), (_, last) = tf.nn.bidirectional_dynamic_rnn(forward, backward, X, LENGTHS, dtype=tf.float32)

@@ -4,8 +4,8 @@ from timberframe import lookup as lookup
 from timberframe.lazy import lazy_names as _lazy_names
 
 _MODULES = (
-    "data", "eager", "framework", "layers", "learn", "legacy_seq2seq", "metrics", "rnn", "seq2seq", "slim", "tpu",
-    "training",
+    "crf", "data", "eager", "estimator", "framework", "layers", "learn", "legacy_seq2seq", "metrics", "opt",
+    "predictor", "rnn", "seq2seq", "slim", "tpu", "training",
 )  # fmt: skip
 __getattr__ = _lazy_names(
     __name__, {"signal": "timberframe.signal", **{name: f"timberframe.contrib.{name}" for name in _MODULES}}

@@ -15,7 +15,7 @@ from timberframe.api.variable_scope import variable_scope
 from timberframe.recurrent.base import RNNCell, zeros_for
 from timberframe.recurrent.steps import check_cell, ends, first_state, kept, lengths_of, swap_time_and_batch
 from timberframe_core import nest
-from timberframe_core.dtypes import int32, int64
+from timberframe_core.dtypes import as_dtype, int32, int64
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.graph.operation import Tensor
 from timberframe_core.graph.tensor_shape import TensorShape
@@ -36,8 +36,9 @@ def dynamic_rnn(
 
     inputs: [batch, time, ...], or [time, batch, ...] if time_major; or a structure of such tensors. sequence_length:
     the number of steps of each row; after them its outputs are zero and its state stays. initial_state: zeros of
-    `dtype` if None. The outputs are [batch, time, *output_size], or time first. parallel_iterations and swap_memory are
-    TensorFlow's and change nothing. The variables are in scope `rnn`, unless `scope` says another.
+    `dtype` if None. dtype: of the outputs; that of the state if None. The outputs are [batch, time, *output_size], or
+    time first. parallel_iterations and swap_memory are TensorFlow's and change nothing. The variables are in scope
+    `rnn`, unless `scope` says another.
     """
     check_cell("dynamic_rnn", cell)
     with variable_scope(scope or "rnn"):
@@ -50,15 +51,17 @@ def dynamic_rnn(
         batch: Any = sizes[1] if known is None or known[1] is None else known[1]
         lengths = lengths_of(sequence_length, batch)
         state = first_state(cell, initial_state, batch, dtype, "dynamic_rnn")
-        outputs, last = _run(cell, steps, count, batch, lengths, state)
+        of_outputs = nest.flatten(state)[0].dtype if dtype is None else as_dtype(dtype).base_dtype
+        outputs, last = _run(cell, steps, count, batch, lengths, state, of_outputs)
     return outputs if time_major else nest.map_structure(swap_time_and_batch, outputs), last
 
 
-def _run(cell: Any, steps: Any, count: Any, batch: Any, lengths: Tensor | None, state: Any) -> tuple[Any, Any]:
+def _run(
+    cell: Any, steps: Any, count: Any, batch: Any, lengths: Tensor | None, state: Any, dtype: Any
+) -> tuple[Any, Any]:
     leaves = nest.flatten(steps)
     arrays = [TensorArray(x.dtype, count, element_shape=x.shape[1:]).unstack(x) for x in leaves]
     known_batch = batch if isinstance(batch, int) else None
-    dtype = nest.flatten(state)[0].dtype
     sizes = [TensorShape(s) if not isinstance(s, int) else TensorShape([s]) for s in nest.flatten(cell.output_size)]
     made = [TensorArray(dtype, count, element_shape=[known_batch, *s.as_list()]) for s in sizes]
 
