@@ -1,20 +1,25 @@
-"""Examples of ops: a call with the values of one of the op's samples, and what it printed while the site was built."""
+"""Examples of ops, and what they printed while the site was built.
+
+An example is one that is written by hand, in the folder examples, or a call with the values of one of the op's samples.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 import timberframe as tf
+from op_sources import program
+from op_written import written
 from timberframe_conformance.case import Types
 from timberframe_conformance.cases.trials import Trial, fits, samples_of
 from timberframe_conformance.cases.types import combinations
-from timberframe_conformance.repro import value_source
-from timberframe_core.dtypes import resource
+from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.ops.definition.samples import Arg, Sample
 
@@ -28,12 +33,13 @@ LONG = 1500
 
 
 def example(op: OpDef) -> tuple[str, str] | None:
-    """Python that calls the op, and its output; None where no sample of the op is small and runs by itself."""
-    if not op.outputs or any(a.dtype is resource or a.is_ref for a in (*op.inputs, *op.outputs)):
-        return None
+    """Python that calls the op, and its output; None where nobody wrote one and no small sample runs by itself."""
+    if op.name in written().programs:
+        source = written().programs[op.name]
+        return source, run(source)
     for trial in _trials(op):
-        source = _source(trial)
         try:
+            source = program(op, trial)
             printed = run(source)
         except Exception:  # a sample may need exactly its own values
             continue
@@ -43,16 +49,27 @@ def example(op: OpDef) -> tuple[str, str] | None:
 
 
 def run(source: str) -> str:
-    """What a program prints that has `np` and `tf`, on the CPU."""
+    """What a program prints that has `np` and `tf`, on the CPU, in an empty folder."""
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed), tf.Graph().as_default(), tf.device("/device:CPU:0"):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
+        tf.Graph().as_default(),
+        tf.device("/device:CPU:0"),
+    ):
         tf.set_random_seed(1)
         exec(source, {"np": np, "tf": tf})
     return printed.getvalue()
 
 
 def _trials(op: OpDef) -> Iterator[Trial]:
-    """The op's smallest samples that have elements, in the most common dtypes."""
+    """The op's smallest samples that have elements, in the most common dtypes.
+
+    An op on variables of TensorFlow's older kind has no samples: those are used that its form for resources has.
+    """
+    op = (registry.find(f"Resource{op.name}") if any(a.is_ref for a in op.inputs) else None) or op
     samples = [(n, s) for n, s in enumerate(samples_of(op)) if not s.implementation_defined]
     groups = combinations(op)
     found: list[Trial] = []
@@ -88,42 +105,3 @@ def _args(inputs: Sequence[Any]) -> Iterator[Arg]:
 
 def _uncommon(types: Types) -> int:
     return sum(COMMON.index(d) if d in COMMON else len(COMMON) for _, d in types)
-
-
-def _source(trial: Trial) -> str:
-    """A session that runs the op through `tf.raw_ops`."""
-    arrays = trial.arrays(trial.op.name)
-    function = getattr(tf.raw_ops, trial.op.name.replace(">", "_"))
-    names = list(function.__signature__.parameters)
-    arguments = {n: _array(a) for n, a in zip(names, arrays, strict=False)}
-    arguments.update(_attrs(trial, function.__signature__.parameters, trial.attrs(arrays)))
-    call = ", ".join(f"{name}={text}" for name, text in arguments.items())
-    line = f"    print(session.run(tf.raw_ops.{function.__name__}({call})))"
-    if len(line) > 84:
-        inner = "".join(f"        {name}={text},\n" for name, text in arguments.items())
-        line = f"    y = tf.raw_ops.{function.__name__}(\n{inner}    )\n    print(session.run(y))"
-    return f"with tf.Session() as session:\n{line}\n"
-
-
-def _attrs(trial: Trial, parameters: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The attrs that the sample gives other values than their defaults."""
-    for name, value in attrs.items():
-        python = trial.op.python_names.get(name, name)
-        attr = trial.op.attrs[name]
-        if python in parameters and (attr.required or value != attr.default):
-            yield python, _attr(value)
-
-
-def _attr(value: Any) -> str:
-    return f"[{', '.join(map(_attr, value))}]" if isinstance(value, tuple) else value_source(value)
-
-
-def _array(value: Any) -> str:
-    """An expression for an input; floating values are rounded, since an example is to be read."""
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_array, value)) + "]"
-    if value.dtype in (object, bool, np.int32):
-        return repr(value.tolist())
-    rounded = value.astype(np.complex128 if value.dtype.kind == "c" else np.float64).round(2) + 0
-    elements = rounded if value.dtype.kind in "fc" else value
-    return f"np.array({elements.tolist()!r}, np.{value.dtype.name})"

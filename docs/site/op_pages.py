@@ -12,6 +12,7 @@ import op_facts
 from markdown import plain, table
 from measured import Measured
 from op_examples import example
+from op_written import written
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.kernels import KernelRegistry
@@ -65,6 +66,8 @@ def op_section(op: OpDef, facts: Facts) -> str:
     found = example(op)
     if found:
         parts.append(f"```python\n{found[0]}```\n\n```text\n{found[1].rstrip()}\n```\n")
+    else:
+        parts.append(f"No example: {written().reasons.get(op.name, 'no sample of the op runs by itself.')}\n")
     return "\n".join(part for part in parts if part)
 
 

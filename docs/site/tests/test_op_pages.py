@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import tempfile
 from collections.abc import Iterator
+from functools import cache
 
+import numpy as np
 import pytest
 
 import op_devices
+import timberframe as tf
 from measured import measured, runs
 from navigation import ROOT
-from op_examples import run
+from op_examples import example, run
 from op_pages import Facts, accuracy_page, families, index_page, op_section
+from op_written import written
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef, define_op
 from timberframe_core.ops.definition.shape_functions import unchanged
@@ -96,3 +103,33 @@ def test_an_example_is_what_its_program_prints(facts: Facts) -> None:
 def _example(text: str) -> tuple[str, str]:
     program, rest = text.split("```python\n")[1].split("```", 1)
     return program, rest.split("```text\n")[1].split("```")[0]
+
+
+@pytest.mark.parametrize("family", families())
+def test_examples_use_their_ops(family: str) -> None:
+    shown = {op.name: example(op) for op in families()[family] if op.name not in written().reasons}
+    assert [name for name, found in shown.items() if found is None] == []
+    assert [name for name, found in shown.items() if found and name not in _ops_of(found[0])] == []
+
+
+@cache
+def _ops_of(program: str) -> set[str]:
+    """The ops in the graph of a program and in its functions."""
+    graph = tf.Graph()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(io.StringIO()),
+        graph.as_default(),
+    ):
+        exec(program, {"np": np, "tf": tf})
+    found = graph.as_graph_def()
+    return {node.op for node in found.node} | {n.op for f in found.library.function for n in f.node_def}
+
+
+def test_an_op_with_a_reason_has_no_example(facts: Facts) -> None:
+    reasons = written().reasons
+    assert reasons
+    assert reasons.keys() & written().programs.keys() == set()
+    assert reasons.keys() <= {op.name for op in registry.all_ops()}
+    assert "No example: TensorFlow 1.13's name of" in section("ExperimentalScanDataset", facts)

@@ -59,6 +59,13 @@ def test_histogram_of_infinite_values_is_refused(session: tf.Session) -> None:
         session.run(made, {x: [1.0, np.nan]})
 
 
+def test_an_image_without_a_color_of_its_own_goes_through_a_graphdef(session: tf.Session) -> None:
+    pixels = np.full((1, 2, 2, 3), np.nan, np.float32)
+    made = tf.raw_ops.ImageSummary(tag="i", tensor=pixels, name="made")
+    (again,) = tf.import_graph_def(tf.get_default_graph().as_graph_def(), return_elements=["made:0"], name="again")
+    assert session.run(again) == session.run(made)
+
+
 def test_images_are_png(session: tf.Session) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (2, 4, 5, 3)).astype(np.uint8)
     first, second = summary_of(session, tf.summary.image("i", pixels)).value

@@ -52,6 +52,8 @@ def _write_node(node: Any, op: Operation, add_shapes: bool) -> None:
     for key, value in op.attrs.items():
         if key in declared:
             kind = declared[key].kind
+            if kind == "tensor" and value is None:  # left out, as its default says
+                continue
             tensor_type = op.attrs.get("dtype") if kind == "tensor" else None
             node.attr[key].CopyFrom(encode_attr(value, kind, tensor_type))
         else:
