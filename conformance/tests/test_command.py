@@ -121,6 +121,22 @@ def test_unknown_op_is_a_wrong_call(command: Any) -> None:
     assert "Tanh" in errors
 
 
+def test_an_op_of_a_plugin_is_found_without_an_entry_point_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "late_ops.py").write_text(
+        "from timberframe_sdk import Arg, Sample, define_op\n"
+        "define_op('Late>Same', inputs=['x: float'], outputs=['y: float'], doc='x.', shape=lambda c: [c.shapes[0]],"
+        " reference=lambda attrs, x: x, samples=lambda: [Sample([Arg((3,))])])\n"
+    )
+    (tmp_path / "late_ops-0.1.dist-info").mkdir()
+    (tmp_path / "late_ops-0.1.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: late-ops\nVersion: 0.1\n")
+    (tmp_path / "late_ops-0.1.dist-info/entry_points.txt").write_text("[timberframe]\nlate = late_ops\n")
+    command = [sys.executable, "-m", "timberframe_conformance.cli", "list", "--device=cpu", "--op=Late>Same"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(tmp_path)}, check=False
+    )
+    assert "forward/Late>Same/" in done.stdout, done.stderr
+
+
 def test_unknown_option_is_a_wrong_call(command: Any) -> None:
     assert command("run", "--device=reference", "--frobnicate")[0] == 2
 

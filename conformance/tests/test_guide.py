@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -38,3 +39,33 @@ def test_a_run_prints_what_the_guide_says(arguments: str, output: str, tmp_path:
     said = [_without_times(line) for line in output.splitlines() if line != "..."]
     assert said
     assert [line for line in said if line not in printed] == [], done.stdout + done.stderr
+
+
+PUBLISHED = re.search(
+    r"```\n\$ conformance (run [^\n]*--submit sub)\n(\$ conformance verify sub\n.*?)```", GUIDE, re.DOTALL
+)
+
+
+def _run(arguments: str, folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "timberframe_conformance.cli", *shlex.split(arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env={**os.environ, "TIMBERFRAME_PLUGINS": "cpu"},
+    )
+    return done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_a_submission_is_verified_and_refused_as_the_guide_says(tmp_path: Path) -> None:
+    assert PUBLISHED
+    _, whole, changed = re.split(r"\$ conformance verify sub.*\n", PUBLISHED[2])
+    _run(PUBLISHED[1], tmp_path)
+    assert _run("verify sub", tmp_path) == whole
+    report = tmp_path / "sub/report.json"
+    text = report.read_text()
+    passed = json.loads(text)["summary"]["pass"]
+    report.write_text(text.replace(f'"pass": {passed}', f'"pass": {passed + 1}', 1))
+    assert _run("verify sub", tmp_path) == changed

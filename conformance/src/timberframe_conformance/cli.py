@@ -151,6 +151,7 @@ def _share(text: str) -> tuple[int, int]:
 def _options(given: argparse.Namespace) -> Options:
     from timberframe_conformance.collect import collectors
     from timberframe_core.ops.definition import registry
+    from timberframe_core.plugin.loader import registry as plugins
 
     suites = select(given.suite, collectors(), "suite")
     options = Options(
@@ -163,6 +164,8 @@ def _options(given: argparse.Namespace) -> Options:
         raise UsageError(str(e)) from e
     for name in options.ops:
         if name not in SUBJECTS:
+            if registry.find(name) is None:  # of a plugin, without an entry point of its own
+                plugins.load()
             try:
                 registry.get(name)
             except LookupError as e:
