@@ -122,11 +122,24 @@ def test_unknown_op_is_a_wrong_call(command: Any) -> None:
 
 
 def test_an_op_of_a_plugin_is_found_without_an_entry_point_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / "late_ops.py").write_text(
-        "from timberframe_sdk import Arg, Sample, define_op\n"
-        "define_op('Late>Same', inputs=['x: float'], outputs=['y: float'], doc='x.', shape=lambda c: [c.shapes[0]],"
-        " reference=lambda attrs, x: x, samples=lambda: [Sample([Arg((3,))])])\n"
-    )
+    (tmp_path / "late_ops.py").write_text("""
+from timberframe_sdk import Arg, Sample, define_op, hookimpl, reference_kernels
+
+define_op(
+    "Late>Same",
+    inputs=["x: float"],
+    outputs=["y: float"],
+    doc="x.",
+    shape=lambda c: [c.shapes[0]],
+    reference=lambda attrs, x: x,
+    samples=lambda: [Sample([Arg((3,))])],
+)
+
+
+@hookimpl
+def timberframe_kernels():
+    return reference_kernels("CPU", ["Late>Same"])
+""")
     (tmp_path / "late_ops-0.1.dist-info").mkdir()
     (tmp_path / "late_ops-0.1.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: late-ops\nVersion: 0.1\n")
     (tmp_path / "late_ops-0.1.dist-info/entry_points.txt").write_text("[timberframe]\nlate = late_ops\n")
