@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from timberframe_conformance.case import LEVELS, Result
-from timberframe_conformance.reports.badge import badge
+from timberframe_conformance.reports.badge import badge, badge_name
+from timberframe_conformance.reports.breadth import pairs
 from timberframe_conformance.reports.devices import devices_page
-from timberframe_conformance.reports.merge import load_all
+from timberframe_conformance.reports.merge import load_all, newest
 from timberframe_conformance.reports.summary import Run
 
 ROOT = Path(__file__).parents[2]
@@ -51,7 +52,29 @@ def test_devices_are_listed_with_their_levels() -> None:
 
 def test_the_page_of_devices_is_what_the_reports_make() -> None:
     runs, _ = load_all(sorted((ROOT / "conformance/results").iterdir()))
-    assert (ROOT / "docs/devices.md").read_text() == devices_page(runs)
+    assert (ROOT / "docs/devices.md").read_text() == devices_page(runs, "badges")
+    made = {badge_name(r, level): badge(r, level) for r in newest(runs) for level in LEVELS}
+    assert {p.name: p.read_text() for p in (ROOT / "docs/badges").iterdir()} == made
+
+
+def test_breadth_counts_pairs_of_op_and_dtypes_by_family() -> None:
+    given = [
+        ("Relu", "float32", "unsupported"),
+        ("Relu", "float32", "pass"),
+        ("Relu", "int8", "unsupported"),
+        ("Tanh", "float32", "pass"),
+        ("Tanh", "float64", "pass"),
+        ("Nobody>Has", "float32", "pass"),
+    ]
+    results = [Result(f"forward/{op}/{t}/{n}", "forward", op, {"T": t}, v) for n, (op, t, v) in enumerate(given)]
+    found = Run(DEVICE, {}, results, 1.0)
+    assert pairs(found) == {"math": (2, 2), "nn": (1, 2)}
+    assert "|math|2|\n|nn|1 of 2|\n|all|3 of 4|" in devices_page([found])
+
+
+def test_the_page_shows_badges_where_it_is_told_their_folder() -> None:
+    assert "![core: reached](shields/ACME-0-core.svg)" in devices_page([run()], "shields")
+    assert "![" not in devices_page([run()])
 
 
 def test_the_command_writes_a_badge_for_each_level(command: Any, tmp_path: Path) -> None:

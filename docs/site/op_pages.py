@@ -13,11 +13,12 @@ from markdown import plain, table
 from measured import Measured
 from op_examples import example
 from op_written import written
+from timberframe_conformance.reports.breadth import CORE
+from timberframe_conformance.reports.breadth import family as family_of
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.kernels import KernelRegistry
 
-CORE = "timberframe_core.ops."
 PREAMBLE = """Each op has its signature in TensorFlow's notation, its attrs, its gradient, its tolerance in the
 conformance suite, and the dtypes that the kernels of each device take. Measured accuracies are of the reports in
 conformance/results; [all of them](../accuracy.md) are in one table. Examples begin with `import numpy as np` and
@@ -36,12 +37,8 @@ def families() -> dict[str, list[OpDef]]:
     """All ops by family: the core's own, then one for each package that defines further ones."""
     found: dict[str, list[OpDef]] = {}
     for op in registry.all_ops():
-        found.setdefault(_family(registry.module_of(op.name)), []).append(op)
+        found.setdefault(family_of(op.name), []).append(op)
     return dict(sorted(found.items(), key=lambda item: (not _is_core(item[0]), item[0])))
-
-
-def _family(module: str) -> str:
-    return module.removeprefix(CORE).split(".")[0] if module.startswith(CORE) else module.split(".")[0]
 
 
 def _is_core(family: str) -> bool:

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from os.path import relpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -325,15 +326,14 @@ def _compare(given: argparse.Namespace, console: Console) -> int:
 
 
 def _write_badges(folder: Path, runs: Sequence[Run]) -> None:
-    """A badge for each level of each device: CPU-0-core.svg."""
-    from timberframe_conformance.reports.badge import badge
+    """A badge for each level of each device."""
+    from timberframe_conformance.reports.badge import badge, badge_name
     from timberframe_conformance.reports.merge import newest
 
     folder = writable("--badges", folder)
     for run in newest(runs):
-        name = run.device["spec"].removeprefix("/device:").replace(":", "-").replace("/", "-")
         for level in LEVELS:
-            (folder / f"{name}-{level}.svg").write_text(badge(run, level), encoding="utf-8")
+            (folder / badge_name(run, level)).write_text(badge(run, level), encoding="utf-8")
 
 
 def _report(given: argparse.Namespace, console: Console) -> int:
@@ -354,7 +354,8 @@ def _report(given: argparse.Namespace, console: Console) -> int:
     if given.junit:
         given.junit.write_text(junit(runs[0]))
     if given.markdown:
-        given.markdown.write_text(devices_page(runs), encoding="utf-8")
+        badges = Path(relpath(given.badges, given.markdown.parent)).as_posix() if given.badges else ""
+        given.markdown.write_text(devices_page(runs, badges), encoding="utf-8")
     if given.badges:
         _write_badges(given.badges, runs)
     if not (given.output or given.junit or given.markdown or given.badges):

@@ -10,6 +10,12 @@ REACHED, NOT_REACHED, NOT_RUN = "#0b6e4f", "#a8321e", "#565e66"
 _LETTER, _PAD = 6.6, 8
 
 
+def badge_name(run: Run, level: str) -> str:
+    """The name of its file: CPU-0-core.svg."""
+    name = run.device["spec"].removeprefix("/device:").replace(":", "-").replace("/", "-")
+    return f"{name}-{level}.svg"
+
+
 def badge(run: Run, level: str) -> str:
     """The badge of one level: the device, the level, and whether it is reached; text has 4.5:1 contrast or more."""
     found = run.levels().get(level)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from timberframe_conformance.case import FAILING, LEVELS
+from timberframe_conformance.reports.badge import badge_name
+from timberframe_conformance.reports.breadth import breadth_table
 from timberframe_conformance.reports.merge import newest
 from timberframe_conformance.reports.summary import Run
 
@@ -12,17 +14,27 @@ _HEAD = """# Devices
 
 What the conformance suite found about devices, from their newest reports. What the levels ask for:
 [conformance/README.md](../conformance/README.md#levels). This page is made by
-`conformance report conformance/results/* --markdown docs/devices.md`.
+`conformance report conformance/results/* --markdown docs/devices.md --badges docs/badges`.
+"""
+_BREADTH = """## Breadth
+
+Pairs of op and dtypes that a device supports, by [family of ops](README.md#reference): those of which a case passed, of
+those that its run tried. A run of the level breadth tries all that TensorFlow has kernels for, in the dtypes that the
+device holds.
 """
 
 
-def devices_page(runs: Sequence[Run]) -> str:
-    """Markdown of the newest run of each device: levels, cases, and what it was run with."""
+def devices_page(runs: Sequence[Run], badges: str = "") -> str:
+    """Markdown of the newest run of each device: levels, cases, pairs of op and dtypes, and what it was run with.
+
+    badges: the folder of their badges, as the page names it; without one it has none.
+    """
     shown = newest(runs)
     heads = ("device", "model", *LEVELS, "cases", "failing", "suite", "run on")
     rows = [heads, ("-",) * len(heads), *(_row(run) for run in shown)]
     table = "\n".join(f"|{'|'.join(row)}|" for row in rows)
-    return f"{_HEAD}\n{table}\n\n" + "\n".join(_section(run) for run in shown)
+    sections = "\n".join(_section(run, badges) for run in shown)
+    return f"{_HEAD}\n{table}\n\n{_BREADTH}\n{breadth_table(shown)}\n\n{sections}"
 
 
 def _row(run: Run) -> tuple[str, ...]:
@@ -41,11 +53,12 @@ def _level(run: Run, level: str) -> str:
     return "reached" if found["reached"] else "part" if run.partial else "not reached"
 
 
-def _section(run: Run) -> str:
+def _section(run: Run, badges: str) -> str:
     e = run.environment
     plugins = ", ".join(f"{name} ({v})" for name, v in e.get("plugins", {}).items()) or "none"
+    pictures = [f"![{level}: {_level(run, level)}]({badges}/{badge_name(run, level)})" for level in LEVELS]
     lines = [
-        f"## {run.device['spec']}", "",
+        f"## {run.device['spec']}", "", *([" ".join(pictures), ""] if badges else []),
         f"- driver: {run.device.get('driver') or 'none'}",
         f"- machine: {e.get('processor', '')}, {e.get('cores', '?')} cores, {e.get('system', '')}",
         f"- plugins: {plugins}",
