@@ -188,3 +188,11 @@ def test_a_result_may_be_written_without_harm_to_others(graph) -> None:
         copy[:] = 0
         fed[:] = 0
         assert feed.tolist() == [1, 2]
+
+
+def test_a_session_gives_its_graph_as_a_message() -> None:
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        tf.add(1.0, 2.0, name="sum")
+        assert session.graph_def == graph.as_graph_def()
+        assert [node.name for node in session.graph_def.node if node.op == "AddV2"] == ["sum"]
+        assert session.sess_str == b""

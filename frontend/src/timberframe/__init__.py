@@ -93,6 +93,7 @@ if _TYPE_CHECKING:
     from timberframe import compat as compat
     from timberframe import data as data
     from timberframe import debugging as debugging
+    from timberframe import distributions as distributions
     from timberframe import dtypes as dtypes
     from timberframe import estimator as estimator
     from timberframe import examples as examples
@@ -128,9 +129,9 @@ if _TYPE_CHECKING:
 else:
     # What takes long to import and many programs do without.
     _MODULES = (
-        "app", "compat", "data", "debugging", "dtypes", "estimator", "examples", "feature_column", "flags", "gfile",
-        "graph_util", "io", "layers", "manip", "metrics", "python", "python_io", "queue", "resource_loader",
-        "saved_model", "signal", "spectral", "summary", "test", "version",
+        "app", "compat", "data", "debugging", "distributions", "dtypes", "estimator", "examples", "feature_column",
+        "flags", "gfile", "graph_util", "io", "layers", "manip", "metrics", "python", "python_io", "queue",
+        "resource_loader", "saved_model", "signal", "spectral", "summary", "test", "version",
     )  # fmt: skip
     _EAGER = {
         "GradientTape": "timberframe.eager.tape:GradientTape",

@@ -216,6 +216,16 @@ class BaseSession(Evaluator):
 
     # Looking
 
+    @property
+    def graph_def(self) -> Any:
+        """The graph as a GraphDef."""
+        return self.graph.as_graph_def()
+
+    @property
+    def sess_str(self) -> bytes:
+        """The target."""
+        return self.target.encode()
+
     def list_devices(self) -> list[Any]:
         """The devices that the session may use, best first; `name` is the full name of one, `spec` that in messages."""
         return list(self.runtime.devices.devices)
