@@ -133,6 +133,8 @@ def test_modules_of_tensorflow_have_the_names_of_public_ones(name: str) -> None:
         ("python.training.optimizer.Optimizer", "train.Optimizer"),
         ("core.framework.summary_pb2.Summary", "Summary"),
         ("contrib.rnn.python.ops.core_rnn.static_rnn", "contrib.rnn.static_rnn"),
+        ("python.ops.distributions.normal.Normal", "distributions.Normal"),
+        ("python.ops.metrics_impl._streaming_confusion_matrix", "metrics.confusion.streaming_confusion_matrix"),
     ],
 )
 def test_names_by_paths_of_modules_are_the_public_ones(inside: str, public: str) -> None:

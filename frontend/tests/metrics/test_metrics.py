@@ -72,6 +72,18 @@ def test_intersection_over_union(session: tf.Session) -> None:
     assert session.run(value) == pytest.approx(0.5)
 
 
+def test_a_confusion_matrix_grows_from_batch_to_batch() -> None:
+    from timberframe.metrics.confusion import streaming_confusion_matrix
+
+    labels = tf.placeholder(tf.int64, [None])
+    value, update = streaming_confusion_matrix(labels, [0, 2, 2], 3, [1.0, 1.0, 0.5])
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        session.run(update, {labels: [0, 1, 2]})
+        session.run(update, {labels: [0, 0, 0]})
+        assert session.run(value).tolist() == [[2, 0, 1.5], [0, 0, 1], [0, 0, 0.5]]
+
+
 def test_the_best_predictions(session: tf.Session) -> None:
     scores = [[0.1, 0.7, 0.2], [0.5, 0.1, 0.4]]
     recall, precision = tf.metrics.recall_at_k([[2], [1]], scores, 2), tf.metrics.precision_at_k([[2], [1]], scores, 2)

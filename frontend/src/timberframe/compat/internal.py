@@ -41,6 +41,12 @@ _PLACES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("python.ops", "signal spectral_ops", ("signal", "spectral")),
     ("python.ops.signal", "dct_ops fft_ops mel_ops mfcc_ops reconstruction_ops shape_ops spectral_ops window_ops",
      ("signal",)),
+    (
+        "python.ops.distributions",
+        "bernoulli beta categorical dirichlet dirichlet_multinomial distribution distributions exponential gamma "
+        "kullback_leibler laplace multinomial normal student_t uniform",
+        ("distributions",),
+    ),
     ("python.ops", "stateless_random_ops", ("random", _ROOT)),
     ("python.ops", "rnn_cell rnn_cell_impl", ("nn.rnn_cell",)),
     ("python.ops", "image_ops image_ops_impl", ("image",)),
@@ -138,6 +144,7 @@ _RENAMED: Mapping[str, str] = {
     "python.ops.lookup_ops.index_to_string_table_from_file": "contrib.lookup.index_to_string_table_from_file",
     "python.ops.lookup_ops.index_to_string_table_from_tensor": "contrib.lookup.index_to_string_table_from_tensor",
     "python.ops.map_fn.map_fn": "map_fn",
+    "python.ops.metrics_impl._streaming_confusion_matrix": "metrics.confusion.streaming_confusion_matrix",
 }
 """Names of TensorFlow's own modules, and what they are below `tf`."""
 

@@ -7,6 +7,5 @@ _MODULES = (
     "crf", "data", "eager", "estimator", "framework", "layers", "learn", "legacy_seq2seq", "metrics", "opt",
     "predictor", "rnn", "seq2seq", "slim", "tpu", "training",
 )  # fmt: skip
-__getattr__ = _lazy_names(
-    __name__, {"signal": "timberframe.signal", **{name: f"timberframe.contrib.{name}" for name in _MODULES}}
-)
+_ALIASES = {"distributions": "timberframe.distributions", "signal": "timberframe.signal"}
+__getattr__ = _lazy_names(__name__, {**_ALIASES, **{name: f"timberframe.contrib.{name}" for name in _MODULES}})

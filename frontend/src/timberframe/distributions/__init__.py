@@ -3,6 +3,7 @@
 import sys as _sys
 
 from timberframe.boundary import guard as _guard
+from timberframe.distributions import divergences as _divergences  # noqa: F401 - registers them
 from timberframe.distributions.counts import DirichletMultinomial as DirichletMultinomial
 from timberframe.distributions.counts import Multinomial as Multinomial
 from timberframe.distributions.discrete import Bernoulli as Bernoulli

@@ -15,6 +15,7 @@ from timberframe.api.constants import ones
 from timberframe.api.framework import control_dependencies, convert_to_tensor, name_scope
 from timberframe.api.reduction import reduce_prod
 from timberframe.api.unary import exp, log, log1p, sqrt, square
+from timberframe.distributions.divergence import kl_divergence
 from timberframe_core.dtypes import int32
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op
@@ -215,8 +216,6 @@ class Distribution:
 
     def kl_divergence(self, other: Distribution, name: str = "kl_divergence") -> Any:
         """The Kullback-Leibler divergence of another distribution from this one."""
-        from timberframe.distributions.divergence import kl_divergence  # which knows distributions
-
         with self._scope(name):
             return kl_divergence(self, other, self._allow_nan_stats)
 

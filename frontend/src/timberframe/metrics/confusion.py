@@ -90,9 +90,11 @@ def confusion_matrix(
         return apply_op("ScatterNd", [places, values, apply_op("Pack", [[classes, classes]])])
 
 
-def _matrix(labels: Any, predictions: Any, num_classes: int, weights: Any) -> tuple[Any, Any]:
-    """The variable of a confusion matrix, and its update."""
+def streaming_confusion_matrix(labels: Any, predictions: Any, num_classes: int, weights: Any = None) -> tuple[Any, Any]:
+    """The variable of a confusion matrix over all batches, and its update; float64 [num_classes, num_classes].
 
+    TensorFlow has it in a module of its own, from which metrics of several classes import it.
+    """
     total_matrix = metric_variable([num_classes, num_classes], float64, "total_confusion_matrix")
     flat = [reshape(cast(x, int64), [-1]) for x in (labels, predictions)]
     scale = None if weights is None else reshape(weights, [-1])
@@ -109,7 +111,7 @@ def _sums(matrix: Any) -> tuple[Any, Any, Any]:
 @metric("mean_iou")
 def mean_iou(labels: Any, predictions: Any, num_classes: int, weights: Any = None) -> tuple[Any, Any]:
     """The mean over classes of intersection over union; the update gives the confusion matrix."""
-    matrix, update = _matrix(labels, predictions, num_classes, weights)
+    matrix, update = streaming_confusion_matrix(labels, predictions, num_classes, weights)
     columns, rows, diagonal = _sums(matrix.value())
     union = columns + rows - diagonal
     present = total(cast(apply_op("NotEqual", [union, 0]), float32))
