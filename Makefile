@@ -176,7 +176,7 @@ $(STAMPS)/docs: requirements-docs.txt constraints.txt
 # TensorFlow and ONNX Runtime live in an environment of their own: yardsticks, never dependencies.
 peers: $(PEERS)/stamp
 	@echo "== results and times against TensorFlow and NumPy"
-	@time $(PEERS)/bin/pytest frontend/tests/tensorflow_oracle frontend/tests/training examples/jax_device/tests
+	@time $(PEERS)/bin/pytest frontend/tests/tensorflow_oracle frontend/tests/training examples/jax_device/tests conformance/tests/test_bench_convolutions.py
 	@time $(PEERS)/bin/conformance bench --device=cpu --vs numpy,tensorflow --one-core
 	@echo "== random graphs beside TensorFlow"
 	@time $(PEERS)/bin/conformance fuzz --device=cpu --vs tensorflow --oracles tensorflow --seconds 300 --seed commit

@@ -48,6 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--profile", action="store_true", help="models: time, bytes and operations by op and kernel, without peers"
     )
+    parser.add_argument(
+        "--convolutions", action="store_true", help="models: their convolutions one by one, beside ONNX Runtime"
+    )
     parser.add_argument("--batch", type=_batches, metavar="A,B", help="models: batch sizes (default: 1,8)")
     parser.add_argument("--threads", type=_count, metavar="N", help="models: on every side (default: one a core)")
     parser.add_argument("--quick", action="store_true", help="models: few short samples, batch 1")

@@ -9,12 +9,12 @@ from typing import Any
 
 from rich.console import Console
 
-from timberframe_conformance.bench.models import catalogue
+from timberframe_conformance.bench.models import catalogue, convolutions
 from timberframe_conformance.bench.models.measure import QUICK, Effort, Row, measure
 from timberframe_conformance.bench.models.profile import Profile, describe_peaks, peaks_of, profiled
 from timberframe_conformance.bench.models.profile import show as show_profile
 from timberframe_conformance.bench.models.report import INFERENCE, TRAINING, Results, markdown, show
-from timberframe_conformance.bench.models.sides import PEERS, Sides, installed
+from timberframe_conformance.bench.models.sides import ONNXRUNTIME, PEERS, Sides, installed
 from timberframe_conformance.commands import UsageError, cores, split_names
 from timberframe_conformance.reports.html import bench_html
 from timberframe_conformance.reports.terminal import waiting
@@ -26,6 +26,8 @@ def bench_models(given: argparse.Namespace, console: Console, target: Any, clear
     """Measures the models that the options select; status 1 when one failed."""
     if given.profile:
         return _profile_models(given, console, target, cleared)
+    if given.convolutions:
+        return _compare_convolutions(given, console, target, cleared)
     peers, absent = installed(tuple(PEERS) if given.vs is None else split_names(given.vs))
     for reason in absent:
         console.print(f"left out: {reason}", highlight=False)
@@ -78,6 +80,33 @@ def _profile_models(given: argparse.Namespace, console: Console, target: Any, cl
     if given.json:
         content = {**figures.to_dict(), "profiles": [profile.to_dict() for profile in profiles]}
         given.json.write_text(json.dumps(content, indent=1) + "\n")
+    return 0
+
+
+def _compare_convolutions(given: argparse.Namespace, console: Console, target: Any, cleared: dict[str, str]) -> int:
+    """Prints the convolutions of the selected networks beside ONNX Runtime."""
+    _, absent = installed((ONNXRUNTIME,))
+    if absent:
+        raise UsageError(f"--convolutions: {absent[0]}; it compares with ONNX Runtime")
+    threads = given.threads or cores()
+    rows = [row for row in selected(given.keyword, given.batch or (1,)) if row.kind == INFERENCE]
+    found: list[convolutions.Convolution] = []
+    with waiting(console, len(rows)) as update:
+        for i, row in enumerate(rows):
+            update(i, f"{row.name}, batch {row.batch}")
+            model = catalogue.build(row.name, row.batch, device=target.spec)
+            with Sides(target, threads) as sides:
+                made, lacking = convolutions.compare(model, sides.device_call(model), threads)
+            convolutions.show(made, lacking, console)
+            found += made
+    if found:
+        console.print(f"all: {convolutions.total(found):.2f}x of ONNX Runtime, {threads} thread(s)", highlight=False)
+    if given.json:
+        about = Results(target.spec, threads, QUICK, cleared).to_dict()["environment"]
+        content = {"environment": about, "threads": threads, "rows": [convolutions.to_dict(r) for r in found]}
+        given.json.write_text(json.dumps(content, indent=1) + "\n")
+    if given.markdown:
+        given.markdown.write_text(convolutions.markdown(found))
     return 0
 
 

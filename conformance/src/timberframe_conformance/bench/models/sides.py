@@ -136,7 +136,7 @@ class Sides:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = self.threads, 1
         options.log_severity_level = 3
-        session = onnxruntime.InferenceSession(_onnx(model), options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(as_onnx(model), options, providers=["CPUExecutionProvider"])
         outputs = [t.name for t in model.fetches]
         feeds = {t.name: np.ascontiguousarray(v) for t, v in model.feeds.items()}
         call = partial(session.run, outputs, feeds)
@@ -174,7 +174,8 @@ def _peers_graph(model: Model) -> Any:
     return message
 
 
-def _onnx(model: Model) -> bytes:
+def as_onnx(model: Model) -> bytes:
+    """The network as tf2onnx translates it."""
     import_tensorflow()
     tf2onnx: Any = importlib.import_module("tf2onnx")
     logging.getLogger("tf2onnx").setLevel(logging.ERROR)

@@ -1,0 +1,199 @@
+"""`conformance bench --models --convolutions`: the convolutions of whole networks one by one, beside ONNX Runtime.
+
+Both sides run the whole network, with whatever they fuse and however they lay out images, and report how long each of
+its nodes took: we in a trace, ONNX Runtime in the profile of its session. Convolutions of the same sizes are one row.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+import timberframe as tf
+from timberframe_conformance.bench.models.catalogue import Model
+from timberframe_conformance.bench.models.report import aligned
+from timberframe_conformance.bench.models.sides import as_onnx
+from timberframe_conformance.bench.table import duration
+
+RUNS = 15
+"""Traced and profiled runs of a network, in turn, after WARM_UP others. Each figure is the median over the runs."""
+WARM_UP = 3
+OPS = ("Conv2D", "DepthwiseConv2dNative")
+
+Sizes = tuple[int, ...]
+"""Of a convolution: height and width of what it makes, input channels of a group, output channels, and taps."""
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """All convolutions of one network that have the same sizes. image: height and width of what they read.
+
+    count: how many there are. device, onnxruntime: seconds of one of them, with what each side fuses to it.
+    """
+
+    model: str
+    batch: int
+    image: tuple[int, ...]
+    stride: int
+    sizes: Sizes
+    count: int
+    device: float
+    onnxruntime: float
+
+    @property
+    def name(self) -> str:
+        """The image, the channels and the taps."""
+        depth, outside, *taps = self.sizes[2:]
+        channels = f"{outside} depthwise" if depth == 1 and outside > 1 else f"{depth}-{outside}"
+        size = f"{self.image[0]}x{self.image[1]}, {channels}, {taps[0]}x{taps[1]}"
+        return size if self.stride == 1 else f"{size}, stride {self.stride}"
+
+    @property
+    def ratio(self) -> float:
+        """ONNX Runtime's time in ours."""
+        return self.onnxruntime / self.device
+
+
+class ProfiledPeer:
+    """ONNX Runtime with a network; close() gives the times of all its convolutions in each run."""
+
+    def __init__(self, model: Model, threads: int) -> None:
+        onnxruntime: Any = importlib.import_module("onnxruntime")  # an optional peer
+        self._folder = tempfile.TemporaryDirectory()
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+        options.log_severity_level = 3
+        options.enable_profiling = True
+        options.profile_file_prefix = str(Path(self._folder.name) / "profile")
+        self._session = onnxruntime.InferenceSession(as_onnx(model), options, providers=["CPUExecutionProvider"])
+        feeds = {t.name: np.ascontiguousarray(v) for t, v in model.feeds.items()}
+        self.call = partial(self._session.run, [t.name for t in model.fetches], feeds)
+
+    def close(self) -> dict[Sizes, list[list[float]]]:
+        """By sizes the seconds of each convolution, of one run after another."""
+        with self._folder:
+            events = json.loads(Path(self._session.end_profiling()).read_text())
+        runs = sum(e["name"] == "model_run" for e in events)
+        found: dict[Sizes, list[float]] = {}
+        for event in sorted(events, key=lambda e: e["ts"]):
+            if event["name"].endswith("_kernel_time") and "Conv" in event["args"]["op_name"]:
+                found.setdefault(_onnx_sizes(event["args"]), []).append(event["dur"] * 1e-6)
+        return {k: [list(v) for v in np.array_split(times, runs)] for k, times in found.items()}
+
+
+def _onnx_sizes(details: Mapping[str, Any]) -> Sizes:
+    """Images are NCHW, filters OIHW."""
+    filter = next(iter(details["input_type_shape"][1].values()))
+    out = next(iter(details["output_type_shape"][0].values()))
+    return (out[2], out[3], filter[1], filter[0], filter[2], filter[3])
+
+
+def traced_convolutions(graph: tf.Graph, call: Callable[..., Any]) -> dict[Sizes, list[float]]:
+    """By sizes the seconds of each convolution in a run that is traced."""
+    metadata = tf.RunMetadata()
+    call(options=tf.RunOptions(trace=True), run_metadata=metadata)
+    found: dict[Sizes, list[float]] = {}
+    for event in (metadata.trace or {}).get("traceEvents", ()):
+        op = event.get("args", {}).get("op", "")
+        if event.get("cat") != "prepare" and any(name in op for name in OPS):
+            found.setdefault(sizes_of(graph.get_operation_by_name(event["name"])), []).append(event["dur"] * 1e-6)
+    return found
+
+
+def sizes_of(node: Any) -> Sizes:
+    """The sizes of the convolution that a kernel begins with, of which the last node is given."""
+    while node.type not in OPS:
+        node = node.inputs[0].op
+    filter, out = node.inputs[1].shape.as_list(), node.outputs[0].shape.as_list()
+    depth, outside = (1, filter[2] * filter[3]) if node.type != "Conv2D" else filter[2:]
+    return (*out[1:3], depth, outside, *filter[:2])
+
+
+def _found(times: Mapping[Sizes, list[list[float]]], sizes: Sizes) -> list[list[float]]:
+    """ONNX Runtime's times; it fills up channels to whole registers, and reports so many."""
+    depth, outside = sizes[2:4]
+    for block in (1, 8, 16):
+        padded = depth if depth == 1 else -(-depth // block) * block, -(-outside // block) * block
+        if (key := (*sizes[:2], *padded, *sizes[4:])) in times:
+            return times[key]
+    return []
+
+
+def compare(model: Model, call: Callable[..., Any], threads: int) -> tuple[list[Convolution], list[str]]:
+    """The convolutions of a network, in the order in which it has them, and the names of those that one side lacks."""
+    peer = ProfiledPeer(model, threads)
+    ours: dict[Sizes, list[list[float]]] = {}
+    for _ in range(WARM_UP):
+        call()
+    for _ in range(WARM_UP + RUNS):
+        for sizes, times in traced_convolutions(model.graph, call).items():
+            ours.setdefault(sizes, []).append(times)
+        peer.call()
+    theirs = peer.close()
+    first: dict[Sizes, Any] = {}
+    for op in model.graph.get_operations():
+        if op.type in OPS:
+            first.setdefault(sizes_of(op), op)
+    found, lacking = [], []
+    for sizes, op in first.items():
+        runs, other = ours.get(sizes, [])[WARM_UP:], _found(theirs, sizes)[WARM_UP:]
+        image, stride = tuple(op.inputs[0].shape.as_list()[1:3]), op.get_attr("strides")[1]
+        counts = len(runs[0]) if runs else 0, len(other[0]) if other else 0
+        medians = _median(runs), _median(other)
+        made = Convolution(model.name, model.batch, image, stride, sizes, counts[0], *medians)
+        if counts[0] and counts[0] == counts[1]:
+            found.append(made)
+        else:
+            lacking.append(f"{made.name} (ours {counts[0]}, ONNX Runtime {counts[1]})")
+    return found, lacking
+
+
+def _median(runs: Iterable[Iterable[float]]) -> float:
+    """Over the runs, of the mean time of a convolution."""
+    return median([float(np.mean(list(times))) for times in runs] or [float("nan")])
+
+
+def total(rows: Iterable[Convolution]) -> float:
+    """ONNX Runtime's time for all of them in ours."""
+    given = list(rows)
+    return sum(r.count * r.onnxruntime for r in given) / sum(r.count * r.device for r in given)
+
+
+def to_dict(row: Convolution) -> dict[str, Any]:
+    """As JSON holds it; times in seconds."""
+    return {"name": row.name, **asdict(row), "ratio": row.ratio}
+
+
+HEADER = ["model", "image, channels, taps", "count", "ours", "ORT", "of ORT"]
+
+
+def cells(row: Convolution) -> list[str]:
+    """A line of the table."""
+    times = duration(row.device), duration(row.onnxruntime), f"{row.ratio:.2f}x"
+    return [f"{row.model} ({row.batch})", row.name, str(row.count), *times]
+
+
+def show(rows: list[Convolution], lacking: list[str], console: Console) -> None:
+    """Prints the convolutions of one network, the slowest beside ONNX Runtime first, and their total."""
+    if rows:
+        lines = [cells(r) for r in sorted(rows, key=lambda r: r.ratio)]
+        console.print(aligned(HEADER, lines, left=2), highlight=False, markup=False, soft_wrap=True)
+        console.print(f"{rows[0].model}: all of them {total(rows):.2f}x of ONNX Runtime", highlight=False)
+    for name in lacking:
+        console.print(f"not compared, since the sides have not as many: {name}", highlight=False)
+
+
+def markdown(rows: list[Convolution]) -> str:
+    """The table for documents, in the order of the networks."""
+    lines = [HEADER, ["-"] * len(HEADER), *map(cells, rows)]
+    return "\n".join("|" + "|".join(line) + "|" for line in lines) + "\n"
