@@ -38,6 +38,8 @@ NATIVE := $(shell find plugins/cpu sdk/src/timberframe_sdk/include -type f \
   -not -path '*/build/*' -not -path '*/tests/*' -not -name '*.md' -not -name '*.pyc' 2>/dev/null)
 
 CPU_BUILD := plugins/cpu/build/wheel
+# A warning of the C compiler is an error where changes are judged; elsewhere, with a newer compiler, it is none.
+WERROR := $(if $(CI),--config-settings=setup-args=-Dwerror=true)
 
 .PHONY: always setup run check test lint types tests full docs sanitize faults peers release try-wheels clean
 
@@ -58,7 +60,7 @@ $(STAMPS)/below: $(STAMPS)/venv $(BELOW:%=%/pyproject.toml)
 $(STAMPS)/wheel: $(STAMPS)/below plugins/cpu/pyproject.toml $(if $(wildcard $(CPU_BUILD)/build.ninja),,always)
 	@echo "== building and installing plugins/cpu"
 	@touch $(STAMPS)/cpu.begin
-	@time $(BUILDING) $(PIP) --no-build-isolation --config-settings=build-dir=build/wheel ./plugins/cpu
+	@time $(BUILDING) $(PIP) --no-build-isolation --config-settings=build-dir=build/wheel $(WERROR) ./plugins/cpu
 	@touch -r $(STAMPS)/cpu.begin $@
 
 # A source that changes while it is compiled leaves an object file of its old text that is newer than the source. Ninja

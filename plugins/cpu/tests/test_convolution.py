@@ -238,6 +238,20 @@ def test_every_number_of_pixels_is_right(isa: str, pixels: int, channels: int) -
     _check("Conv2D", EVEN, _random((1, 1, pixels, 5)), _random((1, 3, 5, channels)), isa)
 
 
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("channels", [5, 64, 300])
+@pytest.mark.parametrize("dilation", [1, 2])
+@pytest.mark.parametrize("depth", [3, 40])
+def test_a_single_pixel_of_several_taps_is_right(isa: str, channels: int, dilation: int, depth: int) -> None:
+    attrs = {**EVEN, "padding": "VALID", "dilations": (1, dilation, 1, 1), "strides": (1, 2, 2, 1)}
+    x, w = _random((1, 2 * dilation + 2, 4, depth)), _random((3, 3, depth, channels))
+    (packed,) = run_op("Conv2D", attrs, [x, w], isa, constants=(1,))
+    assert packed.shape == (1, 1, 1, channels)
+    _check("Conv2D", attrs, x, w, isa)
+    (plain,) = run_op("Conv2D", attrs, [x, w], isa)
+    assert packed.tobytes() == plain.tobytes()
+
+
 def test_filters_of_a_saved_model_are_packed_once(tmp_path: Path) -> None:
     folder = str(tmp_path / "model")
     with tf.Graph().as_default(), tf.Session() as session:

@@ -27,13 +27,15 @@
 #define PACKING_PIXELS 512   /* pixels from which on a packed filter pays */
 #define SERIAL_TERMS 32768   /* products worth a thread */
 #define SCANNED_PIXELS 256   /* pixels from which on it pays to look whether a filter is finite */
+#define GATHERED_TERMS 8192  /* most terms of a single pixel whose window is copied together: they fit on the stack */
 #define TRIMMED_CHANNELS 16  /* input channels from which on taps outside the image are left out of a row */
-#define TOGETHER 6           /* images whose pixels at one place make a tile: they meet the same taps */
+#define TOGETHER 6           /* images of as many channels whose pixels at one place make a tile: they meet the same taps */
 
-/* The first tap of a pixel's window, negative where it hangs over the edge, its element in the image, and the element
- * where its result begins. */
-typedef struct position {
-  int64_t y, x, in, out;
-} position;
+/* The pixels of a tile: of each the first tap of its window, negative where it hangs over the edge, that tap's element in
+ * the image, and the element where its result begins; and the least and the greatest of the first taps. */
+typedef struct tile_pixels {
+  int64_t y[MAXIMUM_ROWS], x[MAXIMUM_ROWS], in[MAXIMUM_ROWS], out[MAXIMUM_ROWS];
+  int64_t least_y, most_y, least_x, most_x;
+} tile_pixels;
 
 #endif
