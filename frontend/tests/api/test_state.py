@@ -95,9 +95,12 @@ def test_initializer_groups_all_variables() -> None:
     assert tf.global_variables_initializer().control_inputs == (a.initializer, b.initializer)
 
 
-def test_variable_is_no_python_bool() -> None:
-    with pytest.raises(tf.errors.InvalidArgumentError, match="Variable 'v:0' is used as a Python bool"):
-        bool(tf.Variable(True, name="v"))
+def test_a_variable_is_true_beside_none() -> None:
+    made, averages = tf.Variable(0.0), tf.train.ExponentialMovingAverage(0.9)
+    averages.apply([made])
+    found = averages.average(made)
+    assert (found if found else made) is found
+    assert not averages.average(tf.Variable(1.0))
 
 
 def test_variables_compare_by_identity() -> None:

@@ -17,7 +17,7 @@ from timberframe.api.variable_creators import outermost as outermost
 from timberframe.api.variable_slices import assignable
 from timberframe.api.variable_updates import PartialUpdates
 from timberframe_core.dtypes import DType, as_dtype
-from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, WrongStateError
+from timberframe_core.errors import InvalidArgumentError, WrongStateError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.defaults import Defaults
 from timberframe_core.graph.graph import Graph, get_default_graph
@@ -367,10 +367,7 @@ class Variable(PartialUpdates, metaclass=Created):
     def __bool__(self) -> bool:
         if self.handle.eager and get_default_graph().eager:
             return bool(self._read())
-        raise InvalidTypeError(
-            f"Variable '{self.name}' is used as a Python bool; while the graph is built it has no value, "
-            "use tf.cond, Session.run, or `is None`"
-        )
+        return True  # programs write `average if average else variable` where there may be None
 
     def __int__(self) -> int:
         value: Any = self._read()  # of eager execution, or an error says what to do

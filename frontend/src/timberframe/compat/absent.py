@@ -10,7 +10,6 @@ NEVER = {
     "contrib.distribute": "tf.device places the parts of a graph on devices",
     "distribute": "tf.device places the parts of a graph on devices",
     "contrib.learn.datasets": "tf.examples.tutorials.mnist.input_data reads MNIST's files",
-    "contrib.learn.preprocessing": "tf.lookup has tables of words",
     "contrib.learn.DNNClassifier": "tf.estimator has the estimators",
     "contrib.learn.DNNRegressor": "tf.estimator has the estimators",
     "contrib.learn.Estimator": "tf.estimator has the estimators",

@@ -1,4 +1,4 @@
-"""`tf.contrib.learn`: the modes that its programs name; tf.estimator has the estimators."""
+"""`tf.contrib.learn`: the modes that its programs name, and words as numbers; tf.estimator has the estimators."""
 
 from __future__ import annotations
 
@@ -15,4 +15,4 @@ class ModeKeys:
     INFER = "infer"
 
 
-__getattr__ = lazy_names(__name__, {})
+__getattr__ = lazy_names(__name__, {"preprocessing": "timberframe.contrib.preprocessing"})
