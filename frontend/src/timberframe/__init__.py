@@ -23,6 +23,7 @@ from timberframe import sparse as sparse
 from timberframe import strings as strings
 from timberframe import train as train
 from timberframe.api import messages as _messages
+from timberframe.api.accumulators import *
 from timberframe.api.arithmetic import *
 from timberframe.api.arrays import *
 from timberframe.api.assertions import *

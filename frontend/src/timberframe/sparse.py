@@ -1,5 +1,6 @@
 """`tf.sparse`: operations on sparse tensors, by the names without `sparse_`."""
 
+from timberframe.api.accumulators import SparseConditionalAccumulator as SparseConditionalAccumulator
 from timberframe.api.sparse import SparseTensor as SparseTensor
 from timberframe.api.sparse import expand_sparse_dims as expand_dims
 from timberframe.api.sparse import from_dense as from_dense
@@ -34,8 +35,8 @@ from timberframe.api.sparse_math import sparse_tensor_dense_matmul as sparse_den
 matmul = sparse_dense_matmul
 
 __all__ = [
-    "SparseTensor", "add", "concat", "expand_dims", "eye", "fill_empty_rows", "from_dense", "mask", "matmul", "maximum",
-    "merge", "minimum", "placeholder", "reduce_max", "reduce_max_sparse", "reduce_sum", "reduce_sum_sparse", "reorder",
-    "reset_shape", "reshape", "retain", "segment_mean", "segment_sqrt_n", "segment_sum", "slice", "softmax",
-    "sparse_dense_matmul", "split", "to_dense", "to_indicator", "transpose",
+    "SparseConditionalAccumulator", "SparseTensor", "add", "concat", "expand_dims", "eye", "fill_empty_rows",
+    "from_dense", "mask", "matmul", "maximum", "merge", "minimum", "placeholder", "reduce_max", "reduce_max_sparse",
+    "reduce_sum", "reduce_sum_sparse", "reorder", "reset_shape", "reshape", "retain", "segment_mean", "segment_sqrt_n",
+    "segment_sum", "slice", "softmax", "sparse_dense_matmul", "split", "to_dense", "to_indicator", "transpose",
 ]  # fmt: skip

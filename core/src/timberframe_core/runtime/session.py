@@ -101,6 +101,12 @@ class BaseSession(Evaluator):
 
         return run_with_options(self, runner, feeds, RunOptions.of(options), run_metadata)
 
+    def run_until(self, cancel: CancelToken, fetches: Any) -> Any:
+        """Runs without feeds, as `run` does; cancel: a new one for each run, which ends it from another thread."""
+        context = self.context()
+        context.cancel = cancel
+        return self._runner(fetches, {}).run({}, context)
+
     def context(self, trace: TraceSink | None = None) -> RunContext:
         """The context of a run, with the checks that the settings ask for."""
         if self.checks is not None:

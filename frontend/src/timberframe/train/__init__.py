@@ -98,6 +98,7 @@ if _TYPE_CHECKING:
     from timberframe.train.summary_hooks import StepCounterHook as StepCounterHook
     from timberframe.train.summary_hooks import SummarySaverHook as SummarySaverHook
     from timberframe.train.supervisor import Supervisor as Supervisor
+    from timberframe.train.sync_replicas import SyncReplicasOptimizer as SyncReplicasOptimizer
     from timberframe.train.timers import SecondOrStepTimer as SecondOrStepTimer
     from timberframe.train.warm_starting import warm_start as warm_start
     from timberframe_core.graphdef.messages import BytesList as BytesList
@@ -145,6 +146,7 @@ else:
         "session_run_hook": "SessionRunArgs SessionRunContext SessionRunHook SessionRunValues",
         "summary_hooks": "ProfilerHook StepCounterHook SummarySaverHook",
         "supervisor": "Supervisor",
+        "sync_replicas": "SyncReplicasOptimizer",
         "timers": "SecondOrStepTimer",
         "warm_starting": "warm_start",
     }

@@ -27,6 +27,7 @@ from timberframe_core.graph.defaults import get_default_session
 from timberframe_core.graph.graph import get_default_graph
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.graphdef import messages
+from timberframe_core.plugin.contracts import CancelToken
 
 
 def summarize_fullness(queue: QueueBase, capacity: int, name: str, least: int | None = None) -> None:
@@ -68,6 +69,8 @@ class QueueRunner:
         self._lock = threading.Lock()
         self._running: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._errors: list[BaseException] = []
+        self._runs: weakref.WeakKeyDictionary[Any, set[CancelToken]] = weakref.WeakKeyDictionary()
+        """By session, what ends the runs of its threads."""
 
     def _find(self, proto: Any, import_scope: str | None) -> None:
         """Takes the queue's operation, and the others, from the current graph."""
@@ -169,9 +172,8 @@ class QueueRunner:
     def _run(self, sess: Any, op: Operation | Tensor, coord: Coordinator | None) -> None:
         error: BaseException | None = None
         try:
-            enqueue = sess.make_callable(op)
-            while coord is None or not coord.should_stop():
-                enqueue()
+            while self._enqueue(sess, op, coord):
+                pass
         except self._closed_by:
             pass
         except Exception as e:
@@ -189,9 +191,29 @@ class QueueRunner:
             if not isinstance(error, CancelledError | WrongStateError):  # the queue or session was closed
                 logging.error("queue '%s' is not filled any more: %s: %s", self.name, type(error).__name__, error)
 
+    def _enqueue(self, sess: Any, op: Operation | Tensor, coord: Coordinator | None) -> bool:
+        """Runs an operation once; False where the coordinator stops."""
+        cancel = CancelToken()
+        with self._lock:
+            runs = self._runs.setdefault(sess, set())
+            runs.add(cancel)
+        try:  # from here on `_cancel_on_stop` knows of the run, so that none is missed
+            if coord is not None and coord.should_stop():
+                return False
+            sess.run_until(cancel, op)
+        finally:
+            with self._lock:
+                runs.discard(cancel)
+        return True
+
     def _cancel_on_stop(self, sess: Any, coord: Coordinator) -> None:
+        """Closes the queue, and ends runs that wait for something else, such as gradients."""
         coord.wait_for_stop()
         self._try(sess, self._cancel_op)
+        with self._lock:
+            runs = list(self._runs.get(sess, ()))
+        for cancel in runs:
+            cancel.cancel(CancelledError(f"queue '{self.name}' is not filled any more: its coordinator stops"))
 
     def _try(self, sess: Any, op: Operation) -> None:
         """Runs an operation that closes the queue, which may be closed already, as may the session."""
