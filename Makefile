@@ -19,7 +19,9 @@ VENV := .venv
 PEERS := .venv-peers
 RELEASE := .venv-release
 BIN := $(VENV)/bin
-INSTALL := -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# On a terminal pip and Sphinx show how far they are; a log has their warnings and errors alone.
+QUIET := $(if $(MAKE_TERMOUT),,--quiet)
+INSTALL := -m pip install $(QUIET) --disable-pip-version-check -c constraints.txt
 PIP := $(BIN)/python $(INSTALL)
 # Builds find meson, ninja and the interpreter of the environment.
 BUILDING := PATH="$(abspath $(BIN)):$$PATH"
@@ -168,7 +170,7 @@ endif
 # A warning is an error: a page that no list has, a link that leads nowhere.
 docs: setup $(STAMPS)/docs
 	@echo "== documentation"
-	@time $(BIN)/python -m sphinx -q -j 2 -W --keep-going -c docs/site -d docs/build/doctrees . docs/build/site
+	@time $(BIN)/python -m sphinx $(QUIET) -j 2 -W --keep-going -c docs/site -d docs/build/doctrees . docs/build/site
 	@echo "make docs: docs/build/site/index.html"
 
 $(STAMPS)/docs: requirements-docs.txt constraints.txt
@@ -189,7 +191,7 @@ $(PEERS)/stamp: $(STAMPS)/cpu requirements-peers.txt
 	@echo "== installing TensorFlow and ONNX Runtime into $(PEERS)"
 	@time $(PYTHON) -m venv $(PEERS)
 	@time $(PEERS)/bin/python $(INSTALL) -r requirements-dev.txt -r requirements-peers.txt $(BELOW:%=-e ./%)
-	@time $(BUILDING) $(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps \
+	@time $(BUILDING) $(BIN)/python -m pip wheel $(QUIET) --no-build-isolation --no-deps \
 	  --config-settings=build-dir=build/wheel --wheel-dir plugins/cpu/build/dist ./plugins/cpu
 	@time $(PEERS)/bin/python $(INSTALL) --force-reinstall --no-deps plugins/cpu/build/dist/timberframe_cpu-*.whl
 	@time $(PEERS)/bin/python $(INSTALL) $(ABOVE:%=-e ./%)

@@ -341,10 +341,11 @@ def _report(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.reports.html import bench_html, html
     from timberframe_conformance.reports.junit import junit
     from timberframe_conformance.reports.merge import load_all
-    from timberframe_conformance.reports.terminal import summary
+    from timberframe_conformance.reports.terminal import summary, waiting
 
     try:
-        runs, benches = load_all(given.files)
+        with waiting(console, 1.0) as update:
+            runs, benches = load_all(given.files, lambda path: update(0.0, f"reading {path}"))
     except (OSError, ValueError) as e:
         raise UsageError(str(e)) from e
     if given.junit and len(runs) != 1:

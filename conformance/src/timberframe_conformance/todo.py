@@ -64,12 +64,18 @@ def _attrs(r: Result) -> str:
 def _todo(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.collect import collect
     from timberframe_conformance.judge import judge_case
+    from timberframe_conformance.reports.terminal import waiting
     from timberframe_conformance.runner import run
     from timberframe_conformance.suites import networks
 
     options = Options(given.device, given.level, (), (networks.SUITE,), given.timeout, given.profile)
     target = open_device(options)
-    done = run(target, options, jobs=given.jobs)
+    with waiting(console, 1.0) as update:
+
+        def progress(count: int, total: int, _: Result | None) -> None:
+            update(count / (total or 1), f"{count} of {counted(total, 'case')} of networks")
+
+        done = run(target, options, jobs=given.jobs, progress=progress)
     fallbacks: list[Item] = []
     by_level = {level: _open(done, level) for level in LEVELS[: LEVELS.index(given.level) + 1]}
     if given.level == LEVELS[-1]:

@@ -88,7 +88,10 @@ def fuzz(given: argparse.Namespace, console: Console) -> int:
         def progress(outcome: Outcome) -> None:
             done = time.monotonic() - start if given.programs is None else outcome.programs
             found = counted(len(outcome.findings), "failure")
-            update(done, f"{counted(outcome.programs, 'program')}, {found}")
+            replayed = outcome.known + outcome.replayed
+            tried = outcome.programs or not replayed
+            what = counted(outcome.programs, "program") if tried else f"{counted(replayed, 'known program')} replayed"
+            update(done, f"{what}, {found}")
 
         def report(text: str) -> None:
             console.print(escape(text), highlight=False)

@@ -14,6 +14,7 @@ from timberframe_conformance.fuzz.mutants import FRAMEWORK_MUTANTS
 from timberframe_conformance.fuzz.session import Outcome, Session, judge_apart
 from timberframe_conformance.fuzz.worker import Task
 from timberframe_conformance.options import Options
+from timberframe_conformance.reports.terminal import waiting
 
 MINUTES = 5
 SEED = 1
@@ -23,22 +24,28 @@ def prove_framework(device: str, names: str, console: Console) -> int:
     """Fuzzes with each mutant in place until something is found; status 0 when that is so for all."""
     chosen = select(names, FRAMEWORK_MUTANTS, "mutant") or tuple(FRAMEWORK_MUTANTS)
     target = open_device(Options(device))
-    missed = 0
-    for name in chosen:
-        outcome = fuzz_mutant(device, target.spec, name, cores())
-        caught = [f for f, _ in outcome.findings if is_due(f)]
-        missed += not caught
-        if caught:
-            found = caught[0]
-            console.print(
-                f"[green]caught[/]  {name}: by {found.oracle} in {outcome.seconds:.0f} s, program {found.number}: "
-                f"{escape(shortened(found.message, 200))}",
-                highlight=False,
-            )
-        else:
-            console.print(f"[red]missed[/]  {name}: {escape(FRAMEWORK_MUTANTS[name].what)}", highlight=False)
-    console.print(f"{len(chosen) - missed} of {len(chosen)} mutants of the framework caught", highlight=False)
-    return 1 if missed else 0
+    caught = 0
+    with waiting(console, len(chosen)) as update:
+        for tried, name in enumerate(chosen):
+            update(tried, name)
+            caught += _is_caught(device, target.spec, name, console)
+    console.print(f"{caught} of {len(chosen)} mutants of the framework caught", highlight=False)
+    return 0 if caught == len(chosen) else 1
+
+
+def _is_caught(device: str, spec: str, name: str, console: Console) -> bool:
+    """Whether fuzzing notices a mutant, which is printed."""
+    outcome = fuzz_mutant(device, spec, name, cores())
+    found = next((f for f, _ in outcome.findings if is_due(f)), None)
+    if found is None:
+        console.print(f"[red]missed[/]  {name}: {escape(FRAMEWORK_MUTANTS[name].what)}", highlight=False)
+        return False
+    console.print(
+        f"[green]caught[/]  {name}: by {found.oracle} in {outcome.seconds:.0f} s, program {found.number}: "
+        f"{escape(shortened(found.message, 200))}",
+        highlight=False,
+    )
+    return True
 
 
 def is_due(finding: Finding) -> bool:

@@ -146,6 +146,7 @@ class Session:
             self.outcome.repeated[event["repeated"]] += 1
         elif "replayed" in event:
             self._replayed(k, Path(event["replayed"]), event["failure"])
+            self.progress(self.outcome)
 
     def _replayed(self, k: int, path: Path, failure: Any) -> None:
         finding = Finding.from_json(path.read_text())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,6 +62,7 @@ def hostile(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.hostile.kinds import Limits
     from timberframe_conformance.hostile.run import run_files, tasks_of
     from timberframe_conformance.options import Options
+    from timberframe_conformance.reports.terminal import waiting
 
     formats = select(given.format, FORMATS, "format") or tuple(FORMATS)
     seed = parse_seed(given.seed or ("commit" if commit_number() else str(random_seed())))
@@ -69,25 +70,36 @@ def hostile(given: argparse.Namespace, console: Console) -> int:
     limits = Limits(seconds=given.timeout, memory=given.memory << 20, device_type=kind)
     folder = writable("--store", given.store or cache_folder("hostile"))
     jobs, start = given.jobs or cores(), time.monotonic()
-    seen: set[tuple[str, str, str]] = set()
-
-    def report(verdict: Verdict) -> None:
-        if verdict.failed and verdict.signature not in seen:
-            seen.add(verdict.signature)
-            what = f"{verdict.kind} in {verdict.location}: {verdict.message}" if verdict.kind else verdict.message
-            console.print(f"[red]{verdict.verdict}[/] {verdict.id}: {escape(what)}", highlight=False)
-
-    before = run_files(findings.stored(folder), limits, jobs, done=report)
-    fixed = findings.remove_fixed(folder, before)
-    if before:
-        console.print(f"{len(before)} stored files tried first: {fixed} now pass", highlight=False)
-    console.print(f"mutated files of seed {seed}", highlight=False)
-    known = {v.signature for v in before}
-    verdicts = run_files(tasks_of(formats, seed, given.count), limits, jobs, given.seconds, report)
+    stored = list(findings.stored(folder))
+    with waiting(console, len(stored) + given.count) as update:
+        report = _Report(console, update)
+        before = run_files(stored, limits, jobs, done=report)
+        fixed = findings.remove_fixed(folder, before)
+        if before:
+            console.print(f"{len(before)} stored files tried first: {fixed} now pass", highlight=False)
+        console.print(f"mutated files of seed {seed}", highlight=False)
+        known = {v.signature for v in before}
+        verdicts = run_files(tasks_of(formats, seed, given.count), limits, jobs, given.seconds, report)
     for verdict in _first_of_each([v for v in verdicts if v.failed and v.signature not in known])[:_SHOWN]:
         console.print(f"{verdict.id}: stored in {findings.keep(folder, verdict, limits)}", highlight=False)
     _summary(console, formats, verdicts, time.monotonic() - start)
     return 1 if any(v.failed for v in (*before, *verdicts)) else 0
+
+
+class _Report:
+    """Shows how many files are done, and the first failure of each cause."""
+
+    def __init__(self, console: Console, update: Callable[[float, str], None]) -> None:
+        self._console, self._update = console, update
+        self._done, self._seen = 0, set[tuple[str, str, str]]()
+
+    def __call__(self, verdict: Verdict) -> None:
+        self._done += 1
+        if verdict.failed and verdict.signature not in self._seen:
+            self._seen.add(verdict.signature)
+            what = f"{verdict.kind} in {verdict.location}: {verdict.message}" if verdict.kind else verdict.message
+            self._console.print(f"[red]{verdict.verdict}[/] {verdict.id}: {escape(what)}", highlight=False)
+        self._update(self._done, f"{counted(self._done, 'file')}, {counted(len(self._seen), 'failure')}")
 
 
 def _first_of_each(failed: list[Verdict]) -> list[Verdict]:

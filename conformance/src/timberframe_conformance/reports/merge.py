@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,13 +72,16 @@ def merged(runs: Sequence[Run]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def load_all(paths: Iterable[Path]) -> tuple[list[Run], list[dict[str, Any]]]:
+def load_all(
+    paths: Iterable[Path], before: Callable[[Path], None] = lambda _: None
+) -> tuple[list[Run], list[dict[str, Any]]]:
     """The runs and the benches among JSON files, and in folders of submissions.
 
-    Raises ValueError, which names the file, for a file that is neither.
+    before: called with each file, before it is read. Raises ValueError, which names the file, for one that is neither.
     """
     runs, benches = [], []
     for path in (file for given in paths for file in _files(given)):
+        before(path)
         data = read_json(path)
         if (
             isinstance(data, dict)
