@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import types
 from collections.abc import Iterator
@@ -39,6 +41,15 @@ def devices() -> Iterator[None]:
     whole = types.SimpleNamespace(timberframe_devices=hookimpl(lambda config: [module.WholeDevice()]))
     with loaded_plugin(NAMES[0], module), loaded_plugin(NAMES[1], whole):
         yield
+
+
+def test_a_memory_limit_suffices_or_not_as_the_page_says(devices: None) -> None:
+    program = code('with tf.device("/acme:1")')
+    written = PAGE.read_text().split(f"{program}```\n\n```\n", 1)[1].split("```")[0]
+    printed = io.StringIO()
+    with tf.Graph().as_default(), contextlib.redirect_stdout(printed):
+        exec(compile(program, "program.py", "exec"), {})
+    assert printed.getvalue() == written
 
 
 def test_the_kernel_with_a_status_word_gives_roots(devices: None) -> None:

@@ -54,17 +54,28 @@ const speed = (() => {
       note: slopes.length ? `At most ${number(operations / 1e9)} GFLOP/s; ${slopes.map((s) => `${number(s.rate / 1e9)} GB/s (${s.name})`).join(", ")}.`
         : "What the device can do at best is not known; conformance bench --peaks says it.",
       draw: (x, y) => [
-        ...slopes.flatMap((s, k) => roofLine(s, k, x, y)),
+        ...slopes.map((s, k) => roofLine(s, k, x, y)),
         ...points.flatMap((own, k) => own.map((q) => charts.mark(k, x.at(q.x), y.at(q.y), q.tip))),
+        ...slopes.map((s, k) => roofName(s, k, x, y)),
       ],
     })];
   }
+  // Where the slope of a roof begins in the chart, and where it ends.
+  function slopeOf(slope, x, y) {
+    const from = Math.max(x.low, y.low * 1e9 / slope.rate);
+    return [from, Math.min(Math.max(slope.operations / slope.rate, from), x.high)];
+  }
   function roofLine(slope, k, x, y) {
-    const from = Math.max(x.low, y.low * 1e9 / slope.rate), ridge = Math.min(Math.max(slope.operations / slope.rate, from), x.high);
-    const label = from * (ridge / from) ** 0.5;
+    const [from, ridge] = slopeOf(slope, x, y);
     const corners = [from, ridge, x.high].map((at) => `${x.at(at)},${y.at(roofOf(slope, at) / 1e9)}`);
-    return [page.svg("polyline", { points: corners.join(" "), fill: "none", stroke: "var(--text)", "stroke-width": 1.5, "stroke-dasharray": k ? "6 4" : null }),
-      charts.text(x.at(label) + (k ? 8 : -8), y.at(roofOf(slope, label) / 1e9) + (k ? 12 : -6), slope.name, { class: "muted", "text-anchor": k ? "start" : "end" })];
+    return page.svg("polyline", { points: corners.join(" "), fill: "none", stroke: "var(--text)", "stroke-width": 1.5, "stroke-dasharray": k ? "6 4" : null });
+  }
+  // The name of a roof beside its slope, with a rim that keeps it readable over points.
+  function roofName(slope, k, x, y) {
+    const [from, ridge] = slopeOf(slope, x, y);
+    const label = from * (ridge / from) ** 0.3;
+    return charts.text(x.at(label) + (k ? 8 : -8), y.at(roofOf(slope, label) / 1e9) + (k ? 12 : -6), slope.name,
+      { class: "muted", "text-anchor": k ? "start" : "end", stroke: "var(--ground)", "stroke-width": 4, "paint-order": "stroke" });
   }
 
   // Kernels of one name and several sizes, such as matmul 64, 256 and 1024: rates by size.
