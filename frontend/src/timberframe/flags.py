@@ -25,6 +25,10 @@ class _Flags:
             _absl.FLAGS(sys.argv, known_only=True)
         return getattr(_absl.FLAGS, name)
 
+    def _parse_flags(self) -> None:
+        """Reads the command line, as programs before TensorFlow 1.5 ask for it."""
+        _absl.FLAGS(sys.argv, known_only=True)
+
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(_absl.FLAGS, name, value)
 

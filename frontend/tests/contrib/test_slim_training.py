@@ -101,3 +101,15 @@ def test_a_loss_that_is_not_finite_ends_the_training() -> None:
     train_op = slim.learning.create_train_op(v * np.inf, tf.train.GradientDescentOptimizer(0.1))
     with pytest.raises(tf.errors.InvalidArgumentError, match="LossTensor is inf or nan"):
         slim.learning.train(train_op, None, number_of_steps=3)
+
+
+def test_variables_and_operations_are_counted_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    analyzer = tf.contrib.slim.model_analyzer
+    with tf.Graph().as_default() as graph:
+        v = [tf.get_variable("w", [2, 3]), tf.get_variable("n", [], tf.int64, initializer=tf.zeros_initializer())]
+        assert analyzer.analyze_vars(v, print_info=True) == (7, 32)
+        assert "w:0 (float32 2x3) [6, bytes: 24]" in capsys.readouterr().out
+        before = analyzer.analyze_ops(graph)
+        tf.add(tf.ones([5]), tf.placeholder(tf.float32, [2, None]), name="sum")
+        assert analyzer.analyze_ops(graph, print_info=True) == before + 5 + 10
+    assert "sum -> (float32 2x5) [10, bytes: 40] [10]" in capsys.readouterr().out

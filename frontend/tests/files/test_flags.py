@@ -46,3 +46,9 @@ def test_a_wrong_value_is_refused(tmp_path: Path) -> None:
     done = program(tmp_path, "tf.app.run(lambda _: None)", "--steps=many")
     assert done.returncode != 0
     assert "flag --steps=many" in done.stderr
+
+
+@pytest.mark.slow
+def test_flags_as_older_programs_read_and_print_them(tmp_path: Path) -> None:
+    text = "FLAGS._parse_flags()\nprint(FLAGS.name, 'steps' in FLAGS.__flags)"
+    assert program(tmp_path, text, "--name=x").stdout == "x True\n"

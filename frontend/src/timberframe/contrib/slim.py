@@ -26,7 +26,7 @@ from timberframe.lazy import lazy_names as _lazy_names
 
 initializers = regularizers = _weights
 __getattr__ = _lazy_names(
-    __name__, {"evaluation": "timberframe.contrib.evaluation", "learning": "timberframe.contrib.learning"}
+    __name__, {name: f"timberframe.contrib.{name}" for name in ("evaluation", "learning", "model_analyzer")}
 )
 
 
