@@ -25,6 +25,11 @@ _ports = itertools.count(20000)
 @pytest.fixture
 def spec(cluster: Cluster) -> tf.train.ClusterSpec:
     """A parameter server and two workers whose addresses no other test has."""
+    return new_spec()
+
+
+def new_spec() -> tf.train.ClusterSpec:
+    """A parameter server and two workers, with addresses of their own."""
     return tf.train.ClusterSpec(
         {"ps": [f"here:{next(_ports)}"], "worker": [f"here:{next(_ports)}", f"here:{next(_ports)}"]}
     )
@@ -71,6 +76,82 @@ def test_workers_train_the_variables_of_a_parameter_server_asynchronously(spec: 
     reader = tf.train.load_checkpoint(str(tmp_path))
     assert 120 <= reader.get_tensor("global_step") <= 121
     np.testing.assert_allclose(reader.get_tensor("w"), [1, 2], atol=0.2)
+
+
+ROWS = np.random.default_rng(5).standard_normal((16, 3)).astype(np.float32)
+LABELS = ROWS @ np.array([1.0, -2.0, 0.5], np.float32) + np.float32(0.3)
+
+
+def half_squares(rows: np.ndarray, labels: np.ndarray) -> Any:
+    """The loss of a linear model with an embedding, and what is shared: variables that are made with it."""
+    w = tf.get_variable("w", [3], initializer=tf.zeros_initializer())
+    b = tf.get_variable("b", [2], initializer=tf.zeros_initializer())
+    found = tf.reduce_sum(rows * w, 1) + tf.nn.embedding_lookup(b, [i % 2 for i in range(len(rows))])
+    return tf.reduce_mean(tf.square(found - labels)) / 2
+
+
+class Together(tf.train.SessionRunHook):
+    """Has both workers begin each run together: a quick one else may take the token of a slow one, and its turn."""
+
+    def __init__(self, barrier: threading.Barrier) -> None:
+        self._barrier = barrier
+
+    def before_run(self, run_context: Any) -> None:
+        self._barrier.wait(60)
+
+
+def synchronous_losses(spec: Any, steps: int) -> list[list[float]]:
+    """The losses of two workers, each with half of the rows, before each step."""
+    servers = [tf.train.Server(spec, job, task) for job, task in (("ps", 0), ("worker", 0), ("worker", 1))]
+    losses: list[list[float]] = [[], []]
+    barrier, errors = threading.Barrier(2), []
+
+    def work(task: int) -> None:
+        setter = tf.train.replica_device_setter(worker_device=f"/job:worker/task:{task}", cluster=spec)
+        with tf.Graph().as_default(), tf.device(setter):
+            step = tf.train.get_or_create_global_step()
+            loss = half_squares(ROWS[task::2], LABELS[task::2])
+            optimizer = tf.train.SyncReplicasOptimizer(tf.train.MomentumOptimizer(0.2, 0.9), 2)
+            train = optimizer.minimize(loss, global_step=step)
+            hooks = [optimizer.make_session_run_hook(task == 0, num_tokens=0), Together(barrier)]
+            try:
+                with tf.train.MonitoredTrainingSession(
+                    servers[1 + task].target, is_chief=task == 0, hooks=hooks, config=CONFIG, max_wait_secs=60
+                ) as s:
+                    for _ in range(steps):
+                        losses[task].append(s.run([loss, train])[0])
+            except Exception as e:
+                errors.append(e)
+                barrier.abort()
+
+    threads = [threading.Thread(target=work, args=(task,)) for task in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert not errors
+    return losses
+
+
+@pytest.mark.slow
+def test_synchronous_workers_have_the_losses_of_one_process_and_equal_bits(cluster: Cluster) -> None:
+    def alone(steps: int) -> list[float]:
+        with tf.Graph().as_default(), tf.Session(config=CONFIG) as s:
+            halves = []
+            for task in range(2):
+                with tf.variable_scope("model", reuse=tf.AUTO_REUSE):
+                    halves.append(half_squares(ROWS[task::2], LABELS[task::2]))
+            loss = (halves[0] + halves[1]) / 2
+            train = tf.train.MomentumOptimizer(0.2, 0.9).minimize(loss)
+            s.run(tf.global_variables_initializer())
+            return [s.run([loss, train])[0] for _ in range(steps)]
+
+    first, second = (synchronous_losses(new_spec(), 12) for _ in range(2))
+    assert first == second
+    both = np.mean(first, 0)
+    assert both[-1] < both[0] / 10
+    # Each loss follows from sums of 16 numbers in another order: their rounding, over 12 steps.
+    np.testing.assert_allclose(both, alone(12), rtol=16 * 12 * np.finfo(np.float32).eps)
 
 
 @pytest.mark.slow

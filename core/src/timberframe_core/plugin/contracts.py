@@ -363,6 +363,16 @@ class Device(Protocol):
         value or one of another shape by now. None where there is no way shorter than `run`.
         """
 
+    def host_call(
+        self, work: bytes, inputs: Sequence[tuple[Array, Device | None]], cancel: CancelToken
+    ) -> Sequence[Any] | None:
+        """Carries out an op on a resource with a `shared_name` in the process of this device; returns its outputs.
+
+        work: the op, as `runtime.shared_resources.carry_out` reads it. inputs: arrays with their devices, None for the
+        host. An output is an array of the host, or a pair of an array and this device. None, always, where the process
+        keeps no resources for sessions: then they live in that of their session.
+        """
+
 
 Launcher = Callable[..., Any]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import InternalError
 from timberframe_core.graph.device_spec import full_name
-from timberframe_core.plugin.contracts import Array, Deferred, KernelDef, KernelNode, Pending, Variable
+from timberframe_core.plugin.contracts import Array, CancelToken, Deferred, KernelDef, KernelNode, Pending, Variable
 from timberframe_core.plugin.fusion import Fusion
 
 _REQUIRED = ("type", "spec", "attributes", "allocator", "supports", "compile", "copy_in", "copy_out")
@@ -72,6 +72,10 @@ class DeviceDefaults:
 
     def direct_call(self, executable: Any, general: Callable[..., Any]) -> Callable[..., Any] | None:
         """None: every call takes the general way."""
+        return None
+
+    def host_call(self, work: bytes, inputs: Sequence[Any], cancel: CancelToken) -> Sequence[Any] | None:
+        """None: resources live in the process of their session."""
         return None
 
 

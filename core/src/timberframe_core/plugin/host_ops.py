@@ -132,13 +132,15 @@ class HostCall:
 class HostOp:
     """How the executor carries out an op. located: names of the inputs that arrive as pairs (array, device).
 
-    plugin: the one whose module registered it when it was loaded; sessions without that plugin lack it.
+    plugin: the one whose module registered it when it was loaded; sessions without that plugin lack it. shared: whether
+    it is carried out in a worker where its resource, which has a `shared_name`, is there.
     """
 
     name: str
     run: RunFunction
     located: tuple[str, ...] = ()
     plugin: str = ""
+    shared: bool = False
 
     def origin(self) -> str:
         """Module and name of the function."""
@@ -160,17 +162,20 @@ def registering(plugin: str) -> Iterator[None]:
         _plugin.reset(before)
 
 
-def host_op(name: str, *more: str, located: Sequence[str] = ()) -> Callable[[F], F]:
+def host_op(name: str, *more: str, located: Sequence[str] = (), shared: bool = False) -> Callable[[F], F]:
     """Registers the function below it as what the executor does for the ops of these names.
 
     located: names of the inputs that it wants as pairs (array, device), wherever they are; all others are brought to
     the host for it. An op on lists and other values of dtype variant is carried out like this in any case; any other
-    op says so in its definition (`on_host`). Raises AlreadyExistsError where another function has the op already.
+    op says so in its definition (`on_host`). shared: of an op that makes a resource, or works on one and on nothing
+    else of the session or run: where the resource has a `shared_name` and was placed on a device of another process
+    that keeps such, the op is carried out there, and all sessions share the resource. Raises AlreadyExistsError where
+    another function has the op already.
     """
 
     def register(run: F) -> F:
         for op in (name, *more):
-            made = HostOp(op, run, tuple(located), _plugin.get())
+            made = HostOp(op, run, tuple(located), _plugin.get(), shared)
             with _lock:
                 old = _registered.setdefault(op, made)
             if old.run is not run and old.origin() != made.origin():

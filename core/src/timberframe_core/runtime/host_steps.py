@@ -26,6 +26,7 @@ from timberframe_core.ops.definition.opdef import evaluate
 from timberframe_core.plugin.host_ops import HostCall, HostOp, RunFunction, find_host_op
 from timberframe_core.runtime import host_ops as host_ops  # registers the core's own
 from timberframe_core.runtime.functions import HostFunction
+from timberframe_core.runtime.shared_resources import Elsewhere, write_node
 from timberframe_core.shapes import Shape, format_shape
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ _HOST, _LOCATED, _AS_IT_IS = range(3)
 class HostStep:
     """A node with its host op. handles: keys of the resources that its handles mean; made: of the one that it makes."""
 
-    __slots__ = ("_count", "_inputs", "_run", "_shapes", "device", "handles", "made", "node")
+    __slots__ = ("_count", "_inputs", "_run", "_shapes", "_shared", "_work", "device", "handles", "made", "node")
 
     def __init__(self, node: Node) -> None:
         assert node.device is not None
@@ -49,6 +50,8 @@ class HostStep:
         self.device = node.device
         op = host_op_of(node)
         self._run = op.run
+        self._shared = op if op.shared else None
+        self._work = b""
         self._count = len(node.outputs)
         self._shapes = [x.static_shape for x in node.outputs] if has_static_shapes(node) else []
         self.handles = [variable_name(x) for x in node.inputs if x.dtype is resource]
@@ -68,26 +71,11 @@ class HostStep:
 
     def call(self, run: Run) -> Sequence[Located]:
         """Carries the node out as part of a run and returns its outputs."""
-        known, found, inputs = run.level.facts.values, run.found, []
-        waits = run.context.late is not None
-        for x, manner in self._inputs:
-            value: Any = known.get(x)
-            if value is None:
-                located = found[x]
-                if manner == _LOCATED:
-                    value = located
-                elif located[1] is None or manner == _AS_IT_IS:
-                    value = located[0]
-                elif waits or located[1].asynchronous:
-                    value = run.on_host(x)
-                else:
-                    value = located[1].copy_out(located[0])
-            elif manner == _LOCATED:
-                value = value, None
-            inputs.append(value)
         node = self.node
         try:
-            made = self._run(HostCall(self, inputs, run))
+            made = self._elsewhere(run)
+            if made is None:
+                made = self._run(HostCall(self, self._here(run), run))
             if not isinstance(made, (list, tuple)) or len(made) + (self.made != "") != self._count:
                 raise self._wrong_outputs(made)
             if self.made:
@@ -107,6 +95,54 @@ class HostStep:
             raise  # the executor words it
         except Exception as e:
             raise UnknownError(f"{node.op.name} '{node.name}': {type(e).__name__}: {e}", node.name) from e
+
+    def _elsewhere(self, run: Run) -> Sequence[Any] | None:
+        """The outputs where the resource is in another process; None where it is in this one."""
+        if self._shared is None:
+            return None
+        store, node = run.runtime.resources, self.node
+        if self.made:
+            if not node.attrs.get("shared_name"):
+                return None
+            home: Any = Elsewhere(self.device, node.attrs["container"])
+        else:
+            home = store.find(self.handles[0])
+            if not isinstance(home, Elsewhere):
+                return None
+        if self.made and self._work:
+            return []  # it was made, and its process has not ended: else the session had
+        work = self._work or write_node(node, self._shared, self.handles, self.made, home.container)
+        known = run.level.facts.values
+        inputs = [(known[x], None) if x in known else run.found[x] for x, _ in self._inputs]
+        outputs: Sequence[Any] | None = home.device.host_call(work, inputs, run.context.cancel)
+        if outputs is None:
+            self._shared = None  # the device keeps none, now and later
+            return None
+        self._work = work
+        if self.made:
+            store.put(self.made, home)
+        return outputs
+
+    def _here(self, run: Run) -> list[Any]:
+        """The inputs, as the host op takes them."""
+        known, found, inputs = run.level.facts.values, run.found, []
+        waits = run.context.late is not None
+        for x, manner in self._inputs:
+            value: Any = known.get(x)
+            if value is None:
+                located = found[x]
+                if manner == _LOCATED:
+                    value = located
+                elif located[1] is None or manner == _AS_IT_IS:
+                    value = located[0]
+                elif waits or located[1].asynchronous:
+                    value = run.on_host(x)
+                else:
+                    value = located[1].copy_out(located[0])
+            elif manner == _LOCATED:
+                value = value, None
+            inputs.append(value)
+        return inputs
 
     def _wrong_outputs(self, made: Any) -> InternalError:
         """The error of a function that returned something else than a list of the outputs."""

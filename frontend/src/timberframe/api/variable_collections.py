@@ -80,8 +80,8 @@ def report_uninitialized_variables(
     var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
 ) -> Tensor:
     """The names of the variables without a value: a string vector. By default of all global and local variables."""
-    variables = _all_known(var_list)
-    with get_default_graph().name_scope(name):
+    variables, graph = _all_known(var_list), get_default_graph()
+    with graph.name_scope(name), graph.device(None):  # strings are the host's, whatever device the variables are on
         if not variables:
             return convert_to_tensor(np.empty(0, object))
         states = apply_op("Pack", [[v.is_initialized() for v in variables]])

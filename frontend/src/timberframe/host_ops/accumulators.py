@@ -148,12 +148,12 @@ def _divided(total: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return np.asarray(total / counts.astype(total.dtype), total.dtype)
 
 
-@host_op("ConditionalAccumulator", "ResourceConditionalAccumulator")
+@host_op("ConditionalAccumulator", "ResourceConditionalAccumulator", shared=True)
 def _make_dense(call: HostCall) -> list[Any]:
     return _make(call, Accumulator)
 
 
-@host_op("SparseConditionalAccumulator")
+@host_op("SparseConditionalAccumulator", shared=True)
 def _make_sparse(call: HostCall) -> list[Any]:
     return _make(call, SparseAccumulator)
 
@@ -185,14 +185,14 @@ def _of(call: HostCall, kind: type[Accumulator] = Accumulator) -> Accumulator:
     return found
 
 
-@host_op("AccumulatorApplyGradient", "ResourceAccumulatorApplyGradient")
+@host_op("AccumulatorApplyGradient", "ResourceAccumulatorApplyGradient", shared=True)
 def _apply(call: HostCall) -> list[Any]:
     step, gradient = call.inputs
     _of(call).apply(int(step), gradient)
     return []
 
 
-@host_op("SparseAccumulatorApplyGradient")
+@host_op("SparseAccumulatorApplyGradient", shared=True)
 def _apply_sparse(call: HostCall) -> list[Any]:
     step, indices, values, shape = call.inputs
     known = shape if call.attrs["has_known_shape"] else None
@@ -200,12 +200,12 @@ def _apply_sparse(call: HostCall) -> list[Any]:
     return []
 
 
-@host_op("AccumulatorTakeGradient", "ResourceAccumulatorTakeGradient")
+@host_op("AccumulatorTakeGradient", "ResourceAccumulatorTakeGradient", shared=True)
 def _take(call: HostCall) -> list[Any]:
     return _taken(call, _of(call))
 
 
-@host_op("SparseAccumulatorTakeGradient")
+@host_op("SparseAccumulatorTakeGradient", shared=True)
 def _take_sparse(call: HostCall) -> list[Any]:
     return _taken(call, _of(call, SparseAccumulator))
 
@@ -217,12 +217,12 @@ def _taken(call: HostCall, accumulator: Accumulator) -> list[Any]:
     return accumulator.take(required, call.cancel)
 
 
-@host_op("AccumulatorNumAccumulated", "ResourceAccumulatorNumAccumulated")
+@host_op("AccumulatorNumAccumulated", "ResourceAccumulatorNumAccumulated", shared=True)
 def _count(call: HostCall) -> list[Any]:
     return [np.array(resource_of(call, Accumulator).count, np.int32)]
 
 
-@host_op("AccumulatorSetGlobalStep", "ResourceAccumulatorSetGlobalStep")
+@host_op("AccumulatorSetGlobalStep", "ResourceAccumulatorSetGlobalStep", shared=True)
 def _set_step(call: HostCall) -> list[Any]:
     resource_of(call, Accumulator).set_step(int(call.inputs[0]))
     return []

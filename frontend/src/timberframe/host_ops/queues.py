@@ -34,26 +34,26 @@ def _make(
     return []
 
 
-@host_op("FIFOQueueV2")
+@host_op("FIFOQueueV2", shared=True)
 def _make_fifo(call: HostCall) -> list[Any]:
     return _make(call, Queue, call.attrs["component_types"], call.attrs["shapes"])
 
 
-@host_op("PaddingFIFOQueueV2")
+@host_op("PaddingFIFOQueueV2", shared=True)
 def _make_padding(call: HostCall) -> list[Any]:
     if not call.attrs["shapes"]:
         raise call.error("no shapes are given; each component needs one of known rank")
     return _make(call, PaddingQueue, call.attrs["component_types"], call.attrs["shapes"])
 
 
-@host_op("RandomShuffleQueueV2")
+@host_op("RandomShuffleQueueV2", shared=True)
 def _make_random(call: HostCall) -> list[Any]:
     attrs = call.attrs
     more = {"least": attrs["min_after_dequeue"], "seeds": (attrs["seed"], attrs["seed2"])}
     return _make(call, RandomQueue, attrs["component_types"], attrs["shapes"], **more)
 
 
-@host_op("PriorityQueueV2")
+@host_op("PriorityQueueV2", shared=True)
 def _make_priority(call: HostCall) -> list[Any]:
     shapes = call.attrs["shapes"]  # none where they are not known
     return _make(call, PriorityQueue, [int64, *call.attrs["component_types"]], [(), *shapes] if shapes else [])
@@ -74,14 +74,14 @@ def _on_queue(work: Callable[[HostCall, Queue], list[Any]]) -> Callable[[HostCal
     return run
 
 
-@host_op("QueueEnqueueV2")
+@host_op("QueueEnqueueV2", shared=True)
 @_on_queue
 def _enqueue(call: HostCall, queue: Queue) -> list[Any]:
     queue.add([queue.checked(call.inputs)], call.cancel)
     return []
 
 
-@host_op("QueueEnqueueManyV2")
+@host_op("QueueEnqueueManyV2", shared=True)
 @_on_queue
 def _enqueue_many(call: HostCall, queue: Queue) -> list[Any]:
     components = queue.checked(call.inputs, rows=True)
@@ -89,20 +89,20 @@ def _enqueue_many(call: HostCall, queue: Queue) -> list[Any]:
     return []
 
 
-@host_op("QueueDequeueV2")
+@host_op("QueueDequeueV2", shared=True)
 @_on_queue
 def _dequeue(call: HostCall, queue: Queue) -> list[Any]:
     _check_dtypes(call, queue)
     return list(queue.take(1, False, call.cancel)[0])
 
 
-@host_op("QueueDequeueManyV2")
+@host_op("QueueDequeueManyV2", shared=True)
 @_on_queue
 def _dequeue_many(call: HostCall, queue: Queue) -> list[Any]:
     return _batch(call, queue, False)
 
 
-@host_op("QueueDequeueUpToV2")
+@host_op("QueueDequeueUpToV2", shared=True)
 @_on_queue
 def _dequeue_up_to(call: HostCall, queue: Queue) -> list[Any]:
     return _batch(call, queue, True)
@@ -123,20 +123,20 @@ def _check_dtypes(call: HostCall, queue: Queue) -> None:
         raise call.error(f"{queue} has components of dtypes {held}; {given} are asked for")
 
 
-@host_op("QueueCloseV2")
+@host_op("QueueCloseV2", shared=True)
 @_on_queue
 def _close(call: HostCall, queue: Queue) -> list[Any]:
     queue.close_for_adding(call.attrs["cancel_pending_enqueues"], call.cancel)
     return []
 
 
-@host_op("QueueIsClosedV2")
+@host_op("QueueIsClosedV2", shared=True)
 @_on_queue
 def _is_closed(call: HostCall, queue: Queue) -> list[Any]:
     return [np.array(queue.closed)]
 
 
-@host_op("QueueSizeV2")
+@host_op("QueueSizeV2", shared=True)
 @_on_queue
 def _size(call: HostCall, queue: Queue) -> list[Any]:
     return [np.array(len(queue), np.int32)]

@@ -11,7 +11,6 @@ from timberframe.host_ops.handles import resource_of
 from timberframe.host_ops.queue_state import Queue
 from timberframe.host_ops.reader_state import Reader, Records
 from timberframe_core.dtypes import string
-from timberframe_core.errors import FailedPreconditionError
 from timberframe_core.plugin.host_ops import HostCall, host_op
 
 _SIZES = ("header", "record", "footer", "hop")
@@ -84,9 +83,7 @@ def _read_up_to(call: HostCall) -> list[Any]:
 
 def _queue(call: HostCall) -> Queue:
     """The queue of the second handle, whose elements must be names of files."""
-    queue = call.resources.find(call.handle(1))
-    if not isinstance(queue, Queue):
-        raise call.error(f"{call.handle(1)} does not exist; its handle must be made first", FailedPreconditionError)
+    queue = resource_of(call, Queue, 1)
     if queue.dtypes != [string]:
         held = [d.name for d in queue.dtypes]
         raise call.error(f"{queue} has components of dtypes {held}; one string, the name of a file, is required")

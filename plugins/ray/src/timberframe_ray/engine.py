@@ -34,9 +34,12 @@ _TAKEN_SECONDS = 10.0
 NAMESPACE = "timberframe"
 _PREFIX = "timberframe"
 
-# One caller's calls run in the order given only with these (and one call at a time in each group): tests/test_order.py.
+WAITING = 128
+"""So many ops on shared queues and accumulators may wait in a worker at the same time, each in a thread."""
+
+# One caller's calls run in the order given only with these (one call at a time in their group): tests/test_order.py.
 ORDERED: dict[str, Any] = {
-    "concurrency_groups": {"compute": 1, "io": 1},
+    "concurrency_groups": {"compute": 1, "io": 1, "waiting": WAITING},
     "max_restarts": -1,
     "max_task_retries": 0,  # a call is carried out at most once: no gradient counts twice
     "allow_out_of_order_execution": False,
@@ -222,9 +225,12 @@ def client() -> str:
 # Calls
 
 
-def submit(worker: Handle, count: int, *arguments: Any) -> list[Ref]:
-    """Calls `Worker.step`; count: how many results it gives. References among the arguments are waited for first."""
-    found = worker.step.options(num_returns=count, concurrency_group="compute").remote(*arguments)
+def submit(worker: Handle, count: int, *arguments: Any, group: str = "compute") -> list[Ref]:
+    """Calls `Worker.step`; count: how many results it gives. References among the arguments are waited for first.
+
+    group: "compute", for calls in their order, or "waiting", for one that may wait for other calls.
+    """
+    found = worker.step.options(num_returns=count, concurrency_group=group).remote(*arguments)
     return [found] if count == 1 else list(found)
 
 

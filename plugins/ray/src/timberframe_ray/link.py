@@ -221,11 +221,29 @@ class Link:
         with self._lock:
             if step.refs is None:
                 self._gathered, self._last = Step(self), step
-                step.refs = engine.submit(
-                    self._worker, 1 + step.returns, self.incarnation, self._session, step.calls, *step.tensors
-                )
-                step.calls, step.tensors = [], []
-                _watch.add(step)
+                self._submit(step, "compute")
+
+    def _submit(self, step: Step, group: str) -> None:
+        step.refs = engine.submit(
+            self._worker, 1 + step.returns, self.incarnation, self._session, step.calls, *step.tensors, group=group
+        )
+        step.calls, step.tensors = [], []
+        _watch.add(step)
+
+    def wait_for(self, call: str, arrays: Sequence[Any], cancel: CancelToken, **details: Any) -> Any:
+        """What a call gives that may wait for other calls, and is in no order with them; arrays as in `add`."""
+        if self.lost is not None:
+            self._refuse()
+        step = Step(self)
+        with _numbers_lock:
+            number = details["run"] = next(_runs)  # its own: it is under way beside others of the run
+        step.cancels[number] = cancel
+        step.tensors = [a for a in arrays if not isinstance(a, np.ndarray)]
+        places = count()
+        given = [a if isinstance(a, np.ndarray) else next(places) for a in arrays]
+        step.calls.append(Call(call, details, given))
+        self._submit(step, "waiting")
+        return Answer(step, 0, cancel).result()
 
     def call(
         self, who: str, call: str, arrays: Sequence[np.ndarray] = (), cancel: CancelToken | None = None, **details: Any

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
@@ -25,6 +26,7 @@ from timberframe_core.plugin.state import Variable
 from timberframe_core.plugin.wire_reader import read_cluster
 from timberframe_core.runtime.devices import devices_for
 from timberframe_core.runtime.resources import ResourceStore
+from timberframe_core.runtime.shared_resources import carry_out
 
 _CANCELLED = CancelledError("the client cancelled the run")
 
@@ -40,8 +42,11 @@ class Task:
     def variable(self, key: str, device: Device, dtype: str) -> Variable:
         """The variable of a name, which may begin with its container: ``container:name``."""
         container = key.partition(":")[0] if ":" in key else ""
-        store = self.stores.setdefault(container, ResourceStore())
-        return store.variables.get(key, device, as_dtype(dtype))
+        return self.store(container).variables.get(key, device, as_dtype(dtype))
+
+    def store(self, container: str) -> ResourceStore:
+        """What sessions share in a container."""
+        return self.stores.setdefault(container, ResourceStore())
 
     def reset(self, containers: Sequence[str]) -> None:
         """Drops the variables in these containers, or in all."""
@@ -144,6 +149,21 @@ class TaskSession:
         self, executable: int, inputs: list[int], mode: str, fence: str, run: int, outputs: Sequence[int | None] = ()
     ) -> list[list[Any]]:
         """Runs and describes what was made; outputs: the numbers that it gets."""
+        with self._token(run) as token:
+            context = RunContext(token, mode=mode, fence=fence)
+            made = self.kept[executable].run([self.kept[i] for i in inputs], context)
+            return [self._described(x, n) for x, n in zip(made, outputs or [None] * len(made), strict=True)]
+
+    def do_host_call(self, *inputs: np.ndarray, work: bytes, device: Device, run: int, kept_bytes: int) -> list[Any]:
+        """Carries out an op on a shared resource; outputs of more than kept_bytes stay here and are described."""
+        with self._token(run) as token:
+            made = carry_out(work, inputs, self.task.store, device, token)
+        small = [x.dtype.hasobject or x.nbytes <= kept_bytes for x in made]
+        return [x if s else self._described(device.copy_in(x)) for x, s in zip(made, small, strict=True)]
+
+    @contextmanager
+    def _token(self, run: int) -> Iterator[CancelToken]:
+        """What cancels a run while it is here."""
         token = CancelToken()
         with self._lock:
             self.tokens[run] = token
@@ -151,9 +171,7 @@ class TaskSession:
                 token.cancel(_CANCELLED)
         try:
             token.check()
-            context = RunContext(token, mode=mode, fence=fence)
-            made = self.kept[executable].run([self.kept[i] for i in inputs], context)
-            return [self._described(x, n) for x, n in zip(made, outputs or [None] * len(made), strict=True)]
+            yield token
         finally:
             del self.tokens[run]
 
