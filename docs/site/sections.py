@@ -66,7 +66,7 @@ def _write(app: Sphinx, error: Exception | None) -> None:
         return
     found = [
         (app.builder.get_target_uri(page) + (f"#{s.anchor}" if s.anchor else ""), s.title, s.path, s.text, s.is_name)
-        for page in sorted(app.env.found_docs)
+        for page in sorted(app.env.found_docs - {app.config.root_doc})  # which is a list of the others
         for s in sections(app.env.get_doctree(page))
     ]
     text = f"const SECTIONS = {json.dumps(found, ensure_ascii=False, separators=(',', ':'))};\n"

@@ -29,10 +29,12 @@ const count = (text, wanted) => (text.match(wanted) || []).length;
 
 // What a word adds to a section: most in its title, less in the titles above it, least in its text, however often.
 function points([, title, path, text, isName], wanted, word) {
-  const inTitle = count(title, wanted) ? 4 + 8 / words(title).length : title.toLowerCase().includes(word) ? 1 : 0;
+  const others = isName ? Infinity : words(title.replaceAll(/[._]/g, " ")).length;
+  const parts = title.replaceAll(/(\p{Ll})(\p{Lu})/gu, "$1 $2"); // AdamOptimizer: Adam Optimizer
+  const inTitle = count(title, wanted) || count(parts, wanted) ? 4 + 8 / others : title.toLowerCase().includes(word) ? 1 : 0;
   const above = count(path.join(" "), wanted) ? 2 : 0;
   const often = count(text, wanted);
-  return (inTitle + above + (3 * often) / (often + 1 + text.length / 2000)) * (isName ? 0.4 : 1);
+  return (inTitle + above + (3 * often) / (often + 1 + text.length / 6000)) * (isName ? 0.4 : 1);
 }
 
 // The sections that have at least one of the words, best first.
@@ -48,7 +50,7 @@ function find(query) {
     const covered = rarity.reduce((sum, weight, n) => sum + (row.points[n] ? weight : 0), 0) / all;
     row.score = covered ** 3 * row.points.reduce((sum, p, n) => sum + p * rarity[n], 0);
     if (title === name) row.score += 50;
-    else if (title.endsWith(`.${name}`)) row.score += /[A-Z._]/.test(query) ? 50 : 2; // a name, or a plain word
+    else if (title.endsWith(`.${name.replaceAll(" ", "")}`)) row.score += /[A-Z._ ]/.test(query) ? 50 : 2; // a plain word says less
   }
   const found = rows.filter((row) => row.score > 0).sort((a, b) => b.score - a.score);
   const seen = {}; // one page does not fill the list: its sections count less and less
