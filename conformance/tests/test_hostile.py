@@ -23,6 +23,10 @@ from timberframe_core.graphdef.messages import GraphDef
 pytestmark = pytest.mark.slow
 
 UNCHECKED = "from timberframe_core.graph import signatures; signatures._check = lambda *a: None"
+UNCHECKED_ENTRIES = (
+    "from timberframe.saving.tensorflow_bundle import TensorFlowBundle as B; B._check = lambda *a: None; "
+    "B._bytes = lambda self, name, entry: self._shards[entry.shard_id][entry.offset : entry.offset + entry.size]"
+)
 SHARE = 60  # files for each run of the tests
 LIMITS = Limits(seconds=60)
 
@@ -99,7 +103,7 @@ def test_functions_that_are_not_checked_are_found(forged: Task) -> None:
 
 
 def test_index_that_is_not_checked_is_found() -> None:
-    found = failures("checkpoint", 40, defect("from timberframe.saving import index; index._check = lambda i: None"))
+    found = failures("checkpoint", 40, defect(UNCHECKED_ENTRIES))
     assert "raw exception" in {v.verdict for v in found}
 
 
@@ -108,7 +112,7 @@ def test_checksum_that_is_not_compared_is_found(tmp_path: Path) -> None:
     files[checkpoints.DATA] = bytes([files[checkpoints.DATA][0] ^ 1]) + files[checkpoints.DATA][1:]
     findings.write(tmp_path, files)
     lines = "from timberframe.saving import tensorflow_bundle as b; b.TensorFlowBundle._check = lambda *a: None"
-    task = Task("bundle/0/0", "bundle", str(tmp_path))
+    task = Task("checkpoint/0/0", "checkpoint", str(tmp_path))
     assert [v.verdict for v in run_files([task], LIMITS, program=defect(lines))] == ["wrong"]
     assert [v.verdict for v in run_files([task], LIMITS)] == ["pass"]
 
@@ -128,7 +132,7 @@ def test_what_a_file_does_to_its_process_is_found_and_the_next_one_tried(what: s
 
 
 def test_finding_is_shrunk_stored_and_tried_first(tmp_path: Path, command: Any) -> None:
-    program = defect("from timberframe.saving import index; index._check = lambda i: None")
+    program = defect(UNCHECKED_ENTRIES)
     finding = failures("checkpoint", 40, program)[0]
     folder = findings.keep(tmp_path, finding, LIMITS, program)
     (again,) = findings.stored(tmp_path)

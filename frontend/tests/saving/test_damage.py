@@ -55,4 +55,4 @@ def test_no_damage_gives_wrong_values(tmp_path: Path, make: object) -> None:
                     np.testing.assert_array_equal(reader.get_tensor(name), values[name], f"{path.name}, {what}")
             except tf.errors.DataLossError:
                 found += 1
-    assert found > 100
+    assert found > 40

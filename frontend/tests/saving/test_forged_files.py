@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import struct
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,6 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.saving.index import encode_index
 from timberframe.saving.snappy import expand
 from timberframe.saving.tensorflow_bundle import slice_key
 from timberframe_core.crc32c import crc32c, masked
@@ -22,72 +19,6 @@ from timberframe_core.graphdef.tensors import encode_shape
 
 Loss = tf.errors.DataLossError
 STORED = Path(__file__).parent / "data" / "model.ckpt-7"
-
-
-@pytest.fixture
-def ours(tmp_path: Path) -> Path:
-    """One of our checkpoints, with a variable of numbers and one of strings."""
-    with tf.Graph().as_default(), tf.Session() as session:
-        tf.Variable([1.0, 2.0, 3.0], name="numbers")
-        tf.Variable(["x", "yy"], name="words")
-        session.run(tf.global_variables_initializer())
-        return Path(tf.train.Saver().save(session, str(tmp_path / "m"), write_meta_graph=False))
-
-
-def forge(prefix: Path, change: Callable[[Any], None]) -> None:
-    path = Path(f"{prefix}.index.json")
-    index = json.loads(path.read_bytes())["index"]
-    change(index)
-    path.write_bytes(encode_index(index))
-
-
-def set_to(*keys: str) -> Callable[[Any], Callable[[Any], None]]:
-    """A change of the entry at the end of these keys."""
-
-    def to(value: Any) -> Callable[[Any], None]:
-        def change(index: Any) -> None:
-            for key in keys[:-1]:
-                index = index[key]
-            index[keys[-1]] = value
-
-        return change
-
-    return to
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (set_to("data")("../other"), "which is no name of a file in its folder"),
-        (set_to("data")(None), "its data file is None"),
-        (set_to("data")(""), "which is no name of a file in its folder"),
-        (set_to("size")(-1), "size is -1"),
-        (set_to("tensors")([]), "no index of a checkpoint"),
-        (set_to("tensors", "numbers", "dtype")("resource"), "its dtype is 'resource'"),
-        (set_to("tensors", "numbers", "dtype")(1), "its dtype is 1"),
-        (set_to("tensors", "numbers", "shape")([2**40, 2**40]), "its shape is"),
-        (set_to("tensors", "numbers", "shape")([-3]), "a dimension is -3"),
-        (set_to("tensors", "numbers", "shape")([4]), "it has 12 bytes; its shape and dtype take 16"),
-        (set_to("tensors", "numbers", "shape")("3"), "its shape is no list"),
-        (set_to("tensors", "numbers", "offset")(-12), "offset is -12"),
-        (set_to("tensors", "numbers", "offset")(1 << 40), "are not within"),
-        (set_to("tensors", "numbers", "offset")(1.5), r"offset is 1\.5"),
-        (set_to("tensors", "words", "lengths")(None), "tensor 'words'"),
-    ],
-)
-def test_inconsistent_index_is_refused(ours: Path, change: Callable[[Any], None], message: str) -> None:
-    forge(ours, change)
-    with pytest.raises(Loss, match=message):
-        tf.train.load_checkpoint(str(ours))
-
-
-def test_json_nested_too_deeply_is_refused(ours: Path) -> None:
-    Path(f"{ours}.index.json").write_bytes(b"[" * 100_000)
-    with pytest.raises(Loss, match="no index of a checkpoint"):
-        tf.train.load_checkpoint(str(ours))
-
-
-# TensorFlow's
 
 
 def block(rows: list[bytes], restarts: int = 1) -> bytes:

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
 import timberframe as tf
 from timberframe.saving.session_values import current_values
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
+DATA = "*.data-?????-of-?????"
 VALUES: dict[str, Any] = {
     "bool": np.array([True, False]),
     "int8": np.array([-3, 4], np.int8),
@@ -57,14 +57,11 @@ def test_every_dtype_comes_back(session: tf.Session, tmp_path: Path) -> None:
             assert np.asarray(found).dtype == np.asarray(VALUES[name]).dtype or name == "text"
 
 
-def test_safetensors_library_reads_the_data(session: tf.Session, tmp_path: Path) -> None:
-    initialized(session, X, "scope/v")
-    initialized(session, VALUES["bfloat16"], "b")
-    tf.train.Saver().save(session, str(tmp_path / "model"))
-    (data,) = tmp_path.glob("*.safetensors")
-    found = load_file(data)
-    np.testing.assert_array_equal(found["scope/v"], X)
-    np.testing.assert_array_equal(found["b"], VALUES["bfloat16"])
+def test_a_checkpoint_has_the_files_that_tensorflow_writes(session: tf.Session, tmp_path: Path) -> None:
+    initialized(session, X, "v")
+    tf.train.Saver().save(session, str(tmp_path / "m"), global_step=3)
+    names = ["checkpoint", "m-3.data-00000-of-00001", "m-3.index", "m-3.meta"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == names
 
 
 def test_saving_adds_nothing_to_the_graph(session: tf.Session, tmp_path: Path) -> None:
@@ -89,9 +86,9 @@ def test_oldest_checkpoints_go(session: tf.Session, tmp_path: Path) -> None:
     saver = tf.train.Saver(max_to_keep=2)
     for i in range(4):
         saver.save(session, str(tmp_path / "m"), global_step=i)
-    assert folder_names(tmp_path, ".index.json") == ["m-2", "m-3"]
+    assert folder_names(tmp_path, ".index") == ["m-2", "m-3"]
     assert folder_names(tmp_path, ".meta") == ["m-2", "m-3"]
-    assert len(list(tmp_path.glob("*.safetensors"))) == 2
+    assert len(list(tmp_path.glob(DATA))) == 2
     assert saver.last_checkpoints == [str(tmp_path / "m-2"), str(tmp_path / "m-3")]
     state = tf.train.get_checkpoint_state(str(tmp_path))
     assert list(state.all_model_checkpoint_paths) == saver.last_checkpoints
@@ -102,7 +99,7 @@ def test_all_checkpoints_stay_without_a_limit(session: tf.Session, tmp_path: Pat
     saver = tf.train.Saver(max_to_keep=None)
     for i in range(7):
         saver.save(session, str(tmp_path / "m"), global_step=i, write_meta_graph=False)
-    assert len(folder_names(tmp_path, ".index.json")) == 7
+    assert len(folder_names(tmp_path, ".index")) == 7
 
 
 def test_one_checkpoint_for_each_period_stays(session: tf.Session, tmp_path: Path) -> None:
@@ -110,7 +107,7 @@ def test_one_checkpoint_for_each_period_stays(session: tf.Session, tmp_path: Pat
     saver = tf.train.Saver(max_to_keep=1, keep_checkpoint_every_n_hours=0.0)
     for i in range(3):
         saver.save(session, str(tmp_path / "m"), global_step=i)
-    assert folder_names(tmp_path, ".index.json") == ["m-0", "m-1", "m-2"]
+    assert folder_names(tmp_path, ".index") == ["m-0", "m-1", "m-2"]
 
 
 def test_new_process_takes_over_old_checkpoints(session: tf.Session, tmp_path: Path) -> None:
@@ -120,7 +117,7 @@ def test_new_process_takes_over_old_checkpoints(session: tf.Session, tmp_path: P
     second = tf.train.Saver(max_to_keep=2)
     second.recover_last_checkpoints([*paths, str(tmp_path / "gone")])
     second.save(session, str(tmp_path / "m"), global_step=2)
-    assert folder_names(tmp_path, ".index.json") == ["m-1", "m-2"]
+    assert folder_names(tmp_path, ".index") == ["m-1", "m-2"]
 
 
 def test_state_file_may_name_relative_paths(session: tf.Session, tmp_path: Path) -> None:
@@ -136,13 +133,35 @@ def test_same_name_is_replaced(session: tf.Session, tmp_path: Path) -> None:
     saver.save(session, str(tmp_path / "m"))
     session.run(v.assign(-X))
     path = saver.save(session, str(tmp_path / "m"))
-    assert len(list(tmp_path.glob("*.safetensors"))) == 1
+    assert len(list(tmp_path.glob(DATA))) == 1
     np.testing.assert_array_equal(tf.train.load_variable(path, "v"), -X)
+
+
+def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(session: tf.Session, tmp_path: Path) -> None:
+    v = initialized(session, X, "v")
+    saver = tf.train.Saver([v])
+    path = saver.save(session, str(tmp_path / "m"))
+    before = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
+    (tmp_path / "m.data-00000-of-00002").mkdir()  # nothing can be renamed to that
+    session.run(v.assign(-X))
+    with pytest.raises(tf.errors.FailedPreconditionError, match="cannot be written"):
+        saver.save(session, path)
+    (tmp_path / "m.data-00000-of-00002").rmdir()
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
+
+
+def test_a_reader_keeps_the_checkpoint_that_it_opened(session: tf.Session, tmp_path: Path) -> None:
+    v = initialized(session, X, "v")
+    saver = tf.train.Saver()
+    reader = tf.train.load_checkpoint(saver.save(session, str(tmp_path / "m")))
+    session.run(v.assign(-X))
+    saver.save(session, str(tmp_path / "m"))
+    np.testing.assert_array_equal(reader.get_tensor("v"), X)
 
 
 def test_foreign_files_stay(session: tf.Session, tmp_path: Path) -> None:
     initialized(session, X, "v")
-    foreign = [tmp_path / name for name in ("m.best.safetensors", "m.0123456789ab.safetensors", "m2.index.json")]
+    foreign = [tmp_path / name for name in ("m.best.safetensors", "m.data", "m2.index", "m2.data-00000-of-00001")]
     for path in foreign:
         path.write_bytes(b"not ours, and longer than the first bytes of a header")
     saver = tf.train.Saver(max_to_keep=1)
@@ -275,7 +294,7 @@ def test_missing_checkpoint_error_lists_what_exists(session: tf.Session, tmp_pat
     saver = tf.train.Saver([initialized(session, X, "a")])
     saver.save(session, str(tmp_path / "model"), global_step=3)
     for kind in (tf.errors.NotFoundError, ValueError):
-        with pytest.raises(kind, match=r"there is no 'model\.index\.json'.*; it has model-3"):
+        with pytest.raises(kind, match=r"there is no 'model\.index' in .*; it has model-3"):
             saver.restore(session, str(tmp_path / "model"))
     with pytest.raises(ValueError, match="latest_checkpoint found nothing"):
         saver.restore(session, None)
@@ -295,37 +314,37 @@ def test_missing_data_file_raises_a_public_class(session: tf.Session, tmp_path: 
 def test_part_of_a_checkpoint_is_no_name(session: tf.Session, tmp_path: Path) -> None:
     saver = tf.train.Saver([initialized(session, X, "a")])
     path = saver.save(session, str(tmp_path / "m"))
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"its name is without '\.index\.json'"):
-        saver.restore(session, f"{path}.index.json")
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"its name is without '\.index'"):
+        saver.restore(session, f"{path}.index")
     (tmp_path / "old").write_bytes(b"something else")
     with pytest.raises(tf.errors.InvalidArgumentError, match="is a file of another format; known are"):
         saver.restore(session, str(tmp_path / "old"))
 
 
 def truncate_data(folder: Path) -> None:
-    (data,) = folder.glob("*.safetensors")
+    (data,) = folder.glob(DATA)
     data.write_bytes(data.read_bytes()[:-1])
 
 
 def change_data(folder: Path) -> None:
-    (data,) = folder.glob("*.safetensors")
+    (data,) = folder.glob(DATA)
     raw = bytearray(data.read_bytes())
     raw[-1] ^= 1
     data.write_bytes(raw)
 
 
 def remove_data(folder: Path) -> None:
-    for data in folder.glob("*.safetensors"):
+    for data in folder.glob(DATA):
         data.unlink()
 
 
 def change_index(folder: Path) -> None:
-    index = folder / "m.index.json"
-    index.write_text(index.read_text().replace('"offset":', '"offset": 1'))
+    index = folder / "m.index"
+    index.write_bytes(index.read_bytes().replace(b"v", b"x", 1))
 
 
 def truncate_index(folder: Path) -> None:
-    index = folder / "m.index.json"
+    index = folder / "m.index"
     index.write_bytes(index.read_bytes()[:-7])
 
 
@@ -400,14 +419,10 @@ def test_leftovers_of_killed_writers_go(session: tf.Session, tmp_path: Path) -> 
     initialized(session, X, "v")
     saver = tf.train.Saver()
     saver.save(session, str(tmp_path / "m"), global_step=1)
-    (data,) = tmp_path.glob("*.safetensors")
-    left = [
-        tmp_path / "m-2.0123456789ab.safetensors",
-        tmp_path / ".m-2.meta.00.writing",
-        tmp_path / ".checkpoint.0.writing",
-    ]
-    left[0].write_bytes(data.read_bytes()[:100])
-    for path in left[1:]:
+    (data,) = tmp_path.glob(DATA)
+    names = (".m-2.data-00000-of-00001.00.writing", ".m-2.meta.00.writing", ".checkpoint.0.writing")
+    left = [tmp_path / name for name in names]
+    for path in left:
         path.touch()
     saver.save(session, str(tmp_path / "m"), global_step=2)
     assert all(path.exists() for path in left)  # they may be those of a writer on another machine

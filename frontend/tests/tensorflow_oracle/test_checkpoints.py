@@ -1,4 +1,4 @@
-"""Checkpoints that TensorFlow writes, restored by us."""
+"""Checkpoints that TensorFlow writes, restored by us, and ours, restored by TensorFlow."""
 
 from __future__ import annotations
 
@@ -200,3 +200,52 @@ def test_same_checkpoints_stay(tensorflow: Any, tmp_path: Path, settings: dict[s
         return names, sorted(Path(p).name for p in folder.glob("*.meta")), raw[0].replace(str(folder), "")
 
     assert outcome(timberframe) == outcome(tensorflow)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64", "int64", "bool", "complex64", "string"])
+@pytest.mark.parametrize("times", [1, 2], ids=["new", "replaced"])
+def test_tensorflow_restores_ours(tensorflow: Any, tmp_path: Path, dtype: str, times: int) -> None:
+    tf, rng = timberframe, np.random.default_rng(3)
+    values = {name: rng.integers(0, 100, shape) for name, shape in SHAPES.items()}
+    with tf.Graph().as_default(), tf.Session() as session:
+        for name, value in values.items():
+            tf.Variable(tf.as_string(value) if dtype == "string" else tf.cast(value, dtype), name=name)
+        session.run(tf.global_variables_initializer())
+        saver = tf.train.Saver()
+        for _ in range(times):
+            path = saver.save(session, str(tmp_path / "model.ckpt"))
+        saved = {v.op.name: np.asarray(session.run(v)) for v in tf.global_variables()}
+    assert tensorflow.train.latest_checkpoint(str(tmp_path)) == path
+    with tensorflow.Graph().as_default(), tensorflow.Session() as session:
+        variables = {n: tensorflow.Variable(tensorflow.zeros(v.shape, dtype), name=n) for n, v in saved.items()}
+        tensorflow.train.Saver().restore(session, path)
+        for name, found in session.run(variables).items():
+            np.testing.assert_array_equal(found, saved[name])
+
+
+def test_tensorflow_restores_parts_of_our_partitioned_variables(tensorflow: Any, tmp_path: Path) -> None:
+    value = np.arange(35, dtype=np.float32).reshape(7, 5)
+    with timberframe.Graph().as_default(), timberframe.Session() as session:
+        w = timberframe.get_variable(
+            "w", initializer=timberframe.constant(value), partitioner=timberframe.fixed_size_partitioner(2)
+        )
+        session.run(timberframe.global_variables_initializer())
+        path = timberframe.train.Saver([w]).save(session, str(tmp_path / "m"))
+    with tensorflow.Graph().as_default(), tensorflow.Session() as session:
+        other = tensorflow.get_variable("w", [7, 5], partitioner=tensorflow.fixed_size_partitioner(3))
+        tensorflow.train.Saver().restore(session, path)
+        np.testing.assert_array_equal(session.run(tensorflow.convert_to_tensor(other)), value)
+
+
+def test_tensorflow_imports_our_meta_graph_and_restores(tensorflow: Any, tmp_path: Path) -> None:
+    x = np.ones((2, 3), np.float32)
+    with timberframe.Graph().as_default(), timberframe.Session() as session:
+        fed = timberframe.placeholder(timberframe.float32, [None, 3], name="x")
+        y = timberframe.identity(timberframe.layers.dense(fed, 4), name="y")
+        session.run(timberframe.global_variables_initializer())
+        expected = session.run(y, {fed: x})
+        path = timberframe.train.Saver().save(session, str(tmp_path / "m"))
+    with tensorflow.Graph().as_default(), tensorflow.Session() as session:
+        tensorflow.train.import_meta_graph(f"{path}.meta")
+        tensorflow.train.Saver().restore(session, path)
+        np.testing.assert_allclose(session.run("y:0", {"x:0": x}), expected, rtol=1e-5)

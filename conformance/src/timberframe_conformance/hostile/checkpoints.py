@@ -1,20 +1,15 @@
-"""Checkpoints to be mutated: ours, TensorFlow's, and safetensors files; the same tensors in each."""
+"""Checkpoints to be mutated: TensorFlow's, and safetensors files; the same tensors in each."""
 
 from __future__ import annotations
 
 import functools
-import json
 import struct
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from timberframe.saving.checkpoint import Saved, write_checkpoint
-from timberframe.saving.index import encode_index
 from timberframe.saving.tensorflow_bundle import slice_key
 from timberframe_conformance.hostile.kinds import Files
 from timberframe_conformance.hostile.tables import Row, Table, varint
@@ -26,9 +21,6 @@ from timberframe_core.graphdef.tensors import encode_shape
 PREFIX = "model"
 DATA = f"{PREFIX}.data-00000-of-00001"
 INDEX = f"{PREFIX}.index"
-TOKEN, INDEX_SUFFIX = "0123456789ab", ".index.json"
-OUR_DATA = f"{PREFIX}.{TOKEN}.safetensors"
-OUR_INDEX = f"{PREFIX}{INDEX_SUFFIX}"
 
 
 @functools.cache
@@ -49,29 +41,6 @@ def tensors() -> Mapping[str, np.ndarray]:
 
 
 @functools.cache
-def our_checkpoint() -> Mapping[str, bytes]:
-    """The files of one of our checkpoints; the name of the data file is made the same each time."""
-    with tempfile.TemporaryDirectory() as folder:
-        saved = {n: Saved(as_dtype(a.dtype), a.shape, lambda a=a: a) for n, a in tensors().items()}
-        write_checkpoint(str(Path(folder) / PREFIX), saved)
-        files = {p.name: p.read_bytes() for p in sorted(Path(folder).iterdir())}
-    return with_fixed_names(files)
-
-
-def with_fixed_names(files: Mapping[str, bytes]) -> Files:
-    """Files of which a checkpoint of ours names its data at random, with the same name in every process."""
-    fixed = dict(files)
-    for name, raw in files.items():
-        if name.endswith(INDEX_SUFFIX):
-            index = json.loads(raw)["index"]
-            folder, prefix = name[: name.rfind("/") + 1], Path(name).name.removesuffix(INDEX_SUFFIX)
-            data = f"{prefix}.{TOKEN}.safetensors"
-            fixed[folder + data] = fixed.pop(folder + index["data"])
-            fixed[name] = encode_index({**index, "data": data})
-    return fixed
-
-
-@functools.cache
 def safetensors_file() -> bytes:
     """A file that the safetensors library wrote."""
     from safetensors.numpy import save
@@ -81,7 +50,7 @@ def safetensors_file() -> bytes:
 
 
 def bundle_rows() -> tuple[list[Row], bytes]:
-    """The entries of a checkpoint of TensorFlow's and its data; one tensor is stored in two slices."""
+    """The entries of a checkpoint and its data; one tensor is stored in two slices."""
     header = BundleHeaderProto(num_shards=1)
     header.version.producer = 1
     rows, data = {b"": header.SerializeToString()}, b""
@@ -128,6 +97,6 @@ def _content(array: np.ndarray) -> tuple[bytes, int]:
 
 
 def bundle() -> Files:
-    """The files of one of TensorFlow's checkpoints."""
+    """The files of a checkpoint."""
     rows, data = bundle_rows()
     return {INDEX: Table(rows).encode(), DATA: data}

@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 
 from timberframe_conformance.hostile import checkpoints, graphs, models, storage_uses, uses
 from timberframe_conformance.hostile.kinds import Files, Format, Limits
-from timberframe_conformance.hostile.mutators import bundles, graphdef, indexes, libraries, metagraphs
+from timberframe_conformance.hostile.mutators import bundles, graphdef, libraries, metagraphs, safetensors
 from timberframe_conformance.hostile.mutators.values import NothingToChangeError, change_bytes, pick
 from timberframe_core.graphdef.messages import GraphDef, MetaGraphDef, SavedModel
 
@@ -64,24 +64,6 @@ def _mutate_meta(rng: random.Random, files: Files) -> None:
     files[META] = _change_message(rng, files[META], MetaGraphDef, _change_meta)
 
 
-def _make_ours(rng: random.Random) -> Files:
-    return dict(checkpoints.our_checkpoint())
-
-
-def _mutate_ours(rng: random.Random, files: Files) -> None:
-    """The index with its checksum made right or not, or bytes of either file."""
-    kind = rng.random()
-    if kind < 0.7 and checkpoints.OUR_INDEX in files:
-        if indexes.change_index(rng, files, checkpoints.OUR_INDEX, checkpoints.OUR_DATA):
-            files[storage_uses.CHECKSUMS_RECOMPUTED] = b""
-        return
-    name = pick(rng, sorted(n for n in files if n != storage_uses.CHECKSUMS_RECOMPUTED))
-    if kind < 0.95:
-        files[name] = change_bytes(rng, files[name])
-    else:
-        del files[name]
-
-
 def _make_bundle(rng: random.Random) -> Files:
     return checkpoints.bundle()
 
@@ -101,7 +83,7 @@ def _make_safetensors(rng: random.Random) -> Files:
 
 
 def _mutate_safetensors(rng: random.Random, files: Files) -> None:
-    files[SAFETENSORS] = indexes.change_safetensors(rng, files[SAFETENSORS])
+    files[SAFETENSORS] = safetensors.change_safetensors(rng, files[SAFETENSORS])
 
 
 def _make_model(rng: random.Random) -> Files:
@@ -153,8 +135,7 @@ FORMATS: Mapping[str, Format] = {
     for f in (
         Format("graphdef", _make_graph, _mutate_graph, _use_graph),
         Format("metagraph", _make_meta, _mutate_meta, storage_uses.use_meta_graph),
-        Format("checkpoint", _make_ours, _mutate_ours, storage_uses.use_checkpoint),
-        Format("bundle", _make_bundle, _mutate_bundle, storage_uses.use_checkpoint),
+        Format("checkpoint", _make_bundle, _mutate_bundle, storage_uses.use_checkpoint),
         Format("safetensors", _make_safetensors, _mutate_safetensors, storage_uses.use_checkpoint),
         Format("savedmodel", _make_model, _mutate_model, storage_uses.use_saved_model),
     )

@@ -111,4 +111,4 @@ def saved_model(name: str) -> Mapping[str, bytes]:
         files = {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
     if PB in files:
         files[PB] = SavedModel.FromString(files[PB]).SerializeToString(deterministic=True)
-    return checkpoints.with_fixed_names(files)
+    return files

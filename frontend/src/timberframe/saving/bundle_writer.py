@@ -2,44 +2,89 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
+import os
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Any
 
-from timberframe.saving.checkpoint import Saved, remove_checkpoint_files
-from timberframe.saving.encoding import as_bytes
-from timberframe.saving.files import replace_file, replaced_file
+import numpy as np
+
+from timberframe.saving.files import remove_unfinished, unfinished_file
 from timberframe.saving.snappy import write_varint
 from timberframe.saving.table import write_table
-from timberframe.saving.tensorflow_bundle import INDEX, VERSION
+from timberframe.saving.tensorflow_bundle import INDEX, VERSION, data_file, shard_count
 from timberframe_core.crc32c import crc32c, masked
-from timberframe_core.dtypes import string
+from timberframe_core.dtypes import DType, resource, string, variant
+from timberframe_core.errors import InvalidArgumentError, OpError
 from timberframe_core.graphdef import messages
 from timberframe_core.graphdef.tensors import encode_shape
 
 
-def write_bundle(prefix: str, tensors: Mapping[str, Saved]) -> None:
-    """Writes a checkpoint. One of the same prefix goes first: at any moment the index belongs to the data."""
-    header = messages.BundleHeaderProto(num_shards=1)
+@dataclass(frozen=True)
+class Saved:
+    """A tensor to save; `array()` is called when it is written, so that one copy at a time is enough."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+    array: Any
+
+
+def write_bundle(prefix: str, tensors: Mapping[str, Saved], family: str | None = None) -> None:
+    """Writes a checkpoint. It replaces one of the same prefix, which stays until the new one is complete.
+
+    family: how the names of all checkpoints of the same writer begin, by default as this one's; what killed writers
+    left of them is removed. Raises InvalidArgumentError for a dtype without values.
+
+    The index is renamed into place last. It says how many data files there are, and readers look only for those that
+    hold a tensor: all tensors are in the first, and a checkpoint that replaces another one gives another number, so
+    that its data file has another name.
+    """
+    before = _shards_before(prefix)
+    count = 2 if before == 1 else 1
+    header = messages.BundleHeaderProto(num_shards=count)
     header.version.producer = VERSION
-    entries = [(b"", header.SerializeToString())]
-    Path(f"{prefix}{INDEX}").unlink(missing_ok=True)
-    at = 0
-    with replaced_file(Path(f"{prefix}.data-00000-of-00001")) as file:
-        for name, tensor in sorted(tensors.items(), key=lambda item: item[0].encode()):
-            entry = messages.BundleEntryProto(dtype=tensor.dtype.number, offset=at, shape=encode_shape(tensor.shape))
-            if tensor.dtype is string:
-                data, checksum = _encode_strings(tensor.array().ravel().tolist())
-            else:
-                data = as_bytes(tensor.array())
-                checksum = crc32c(data)
-            file.write(data)
-            entry.size, entry.crc32c = len(data), masked(checksum)
-            at += len(data)
-            entries.append((name.encode(), entry.SerializeToString()))
-    replace_file(Path(f"{prefix}{INDEX}"), write_table(entries))
-    remove_checkpoint_files(prefix)  # else one of ours of this prefix would be read in its place
+    target = Path(prefix)
+    with unfinished_file(data_file(prefix, 0, count)) as data, unfinished_file(Path(f"{prefix}{INDEX}")) as index:
+        entries = [(b"", header.SerializeToString()), *_write_data(data.file, tensors)]
+        index.file.write(write_table(entries))
+        data.put_in_place()
+        index.put_in_place()
+    if before is not None:
+        for i in range(before):
+            data_file(prefix, i, before).unlink(missing_ok=True)
+    remove_unfinished(target.parent, family or target.name)
+
+
+def _shards_before(prefix: str) -> int | None:
+    """How many data files the checkpoint says to have that is there now; None where there is none that can be read."""
+    with contextlib.suppress(OSError, OpError):
+        return shard_count(prefix)
+    return None
+
+
+def _write_data(file: IO[bytes], tensors: Mapping[str, Saved]) -> list[tuple[bytes, bytes]]:
+    """Writes the tensors in the order of their names; gives the index's entry of each."""
+    entries, at = [], 0
+    for name, tensor in sorted(tensors.items(), key=lambda item: item[0].encode()):
+        if tensor.dtype in (resource, variant):
+            raise InvalidArgumentError(
+                f"variable '{name}': has dtype {tensor.dtype.name}, which has no value that can be saved"
+            )
+        entry = messages.BundleEntryProto(dtype=tensor.dtype.number, offset=at, shape=encode_shape(tensor.shape))
+        if tensor.dtype is string:
+            content, checksum = _encode_strings(tensor.array().ravel().tolist())
+        else:
+            content = np.ascontiguousarray(tensor.array()).reshape(-1).view(np.uint8).data
+            checksum = crc32c(content)
+        file.write(content)
+        entry.size, entry.crc32c = len(content), masked(checksum)
+        at += len(content)
+        entries.append((name.encode(), entry.SerializeToString()))
+    return entries
 
 
 def _encode_strings(elements: Sequence[bytes]) -> tuple[memoryview, int]:
@@ -52,8 +97,8 @@ def _encode_strings(elements: Sequence[bytes]) -> tuple[memoryview, int]:
 
 
 def remove_bundle(prefix: str) -> None:
-    """Removes a checkpoint, its index first."""
+    """Removes a checkpoint, its index first, so that no index names incomplete data."""
     Path(f"{prefix}{INDEX}").unlink(missing_ok=True)
-    path = Path(prefix)
-    for data in path.parent.glob(f"{glob.escape(path.name)}.data-?????-of-?????"):
+    folder, name = os.path.split(prefix)
+    for data in Path(folder).glob(f"{glob.escape(name)}.data-?????-of-?????"):
         data.unlink(missing_ok=True)

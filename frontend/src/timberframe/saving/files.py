@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -54,11 +55,6 @@ def file_errors(task: str) -> Iterator[None]:
         raise kind(f"{task}: {e.strerror or e}{what}; what was there before is unchanged") from e
 
 
-def new_token() -> str:
-    """A part of a file name that no other writer uses."""
-    return os.urandom(6).hex()
-
-
 def sync_folder(folder: Path) -> None:
     """Makes created, renamed and removed names survive a loss of power."""
     with contextlib.suppress(OSError):  # some file systems do not let folders be opened or synchronised
@@ -69,23 +65,33 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
+@dataclass(frozen=True)
+class UnfinishedFile:
+    """A file that is being written under another name than its own."""
+
+    file: IO[bytes]
+    path: Path
+
+    def put_in_place(self) -> None:
+        """Gives it its own name, once all of it is on the disk: it replaces what had that name."""
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        os.replace(self.file.name, self.path)
+        sync_folder(self.path.parent)
+
+
 @contextmanager
-def new_file(path: Path) -> Iterator[IO[bytes]]:
-    """A new file, locked until the block ends, and removed when that ends with an error."""
-    with open(path, "xb") as file:
+def unfinished_file(path: Path) -> Iterator[UnfinishedFile]:
+    """A new file, locked until the block ends, and removed then unless it was put in place. Makes its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}{_TEMPORARY}")
+    with open(temporary, "xb") as file:
         _lock(file)
         try:
-            yield file
-        except BaseException:
+            yield UnfinishedFile(file, path)
+        finally:
             with contextlib.suppress(OSError):
-                path.unlink()
-            raise
-
-
-def finish(file: IO[bytes]) -> None:
-    """Writes out what is buffered, down to the disk."""
-    file.flush()
-    os.fsync(file.fileno())
+                temporary.unlink()
 
 
 def map_file(path: Path) -> np.ndarray:
@@ -104,13 +110,9 @@ def replace_file(path: Path, data: bytes) -> None:
 @contextmanager
 def replaced_file(path: Path) -> Iterator[IO[bytes]]:
     """`replace_file` with what the block writes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{new_token()}{_TEMPORARY}")
-    with new_file(temporary) as file:
-        yield file
-        finish(file)
-        os.replace(temporary, path)
-    sync_folder(path.parent)
+    with unfinished_file(path) as made:
+        yield made.file
+        made.put_in_place()
     for abandoned in path.parent.glob(f".{glob.escape(path.name)}.*{_TEMPORARY}"):
         _remove_if_abandoned(abandoned, lambda _: True)
 
@@ -120,6 +122,11 @@ def remove_leftovers(folder: Path, prefix: str, is_leftover: Callable[[Path], bo
     for path in folder.glob(f"*{suffix}"):
         if path.name.startswith(prefix):
             _remove_if_abandoned(path, is_leftover)
+    remove_unfinished(folder, prefix)
+
+
+def remove_unfinished(folder: Path, prefix: str) -> None:
+    """Removes the unfinished files of killed writers."""
     for path in folder.glob(f".*{_TEMPORARY}"):
         if path.name.startswith(f".{prefix}"):
             _remove_if_abandoned(path, lambda _: True)

@@ -9,24 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.saving import checkpoint, tensorflow_bundle
+from timberframe.saving.bundle_writer import Saved, remove_bundle, write_bundle
 from timberframe.saving.files import file_errors
 from timberframe.saving.reader import CheckpointReader, Entry, MissingCheckpointError
+from timberframe.saving.tensorflow_bundle import INDEX, TensorFlowBundle
 from timberframe_core import dtypes
 from timberframe_core.errors import DataLossError, InvalidArgumentError
 
-_SUFFIXES = (checkpoint.INDEX, tensorflow_bundle.INDEX, ".meta")
+_SUFFIXES = (INDEX, ".meta")
+_ATTEMPTS = 3
 _SHOWN = 5
 
 
 def exists(prefix: str) -> bool:
     """Whether there is a checkpoint of this name, in whatever format."""
-    names = (f"{prefix}{checkpoint.INDEX}", f"{prefix}{tensorflow_bundle.INDEX}")
-    return any(Path(name).is_file() for name in names) or (prefix.endswith(".safetensors") and Path(prefix).is_file())
+    return Path(f"{prefix}{INDEX}").is_file() or (prefix.endswith(".safetensors") and Path(prefix).is_file())
 
 
 def open_checkpoint(prefix: str) -> CheckpointReader:
-    """A reader of the checkpoint of this name: ours, TensorFlow's version 2, or a safetensors file.
+    """A reader of the checkpoint of this name: of version 2, TensorFlow's and ours, or a safetensors file.
 
     Raises MissingCheckpointError where there is none, InvalidArgumentError for other files, DataLossError for damaged
     ones, and the class that matches an error of the file system; each message says what to do.
@@ -36,10 +37,8 @@ def open_checkpoint(prefix: str) -> CheckpointReader:
 
 
 def _open(prefix: str) -> CheckpointReader:
-    if Path(f"{prefix}{checkpoint.INDEX}").is_file():
-        return checkpoint.open_checkpoint(prefix)
-    if Path(f"{prefix}{tensorflow_bundle.INDEX}").is_file():
-        return tensorflow_bundle.TensorFlowBundle(prefix)
+    if Path(f"{prefix}{INDEX}").is_file():
+        return _open_bundle(prefix)
     path = Path(prefix)
     if path.is_file():
         for suffix in _SUFFIXES:
@@ -50,21 +49,26 @@ def _open(prefix: str) -> CheckpointReader:
         if prefix.endswith(".safetensors"):
             return SafetensorsFile(prefix)
         raise InvalidArgumentError(
-            f"checkpoint '{prefix}': is a file of another format; known are checkpoints of Timberframe, of TensorFlow "
-            "(version 2, with an .index file; save older ones again with TensorFlow) and .safetensors files"
+            f"checkpoint '{prefix}': is a file of another format; known are checkpoints of TensorFlow's version 2, "
+            "with an .index file (save older ones again with TensorFlow), and .safetensors files"
         )
     raise MissingCheckpointError(
-        f"checkpoint '{prefix}': there is no '{path.name}{checkpoint.INDEX}' "
-        f"nor '{path.name}{tensorflow_bundle.INDEX}' in '{path.parent}'; {_what_is_there(path.parent)}"
+        f"checkpoint '{prefix}': there is no '{path.name}{INDEX}' in '{path.parent}'; {_what_is_there(path.parent)}"
     )
+
+
+def _open_bundle(prefix: str) -> TensorFlowBundle:
+    for _ in range(_ATTEMPTS - 1):
+        found = TensorFlowBundle(prefix)
+        if found.complete:
+            return found  # else a writer may have replaced the checkpoint after its index was read
+    return TensorFlowBundle(prefix)
 
 
 def _what_is_there(folder: Path) -> str:
     if not folder.is_dir():
         return "that folder does not exist"
-    found = sorted(
-        p.name.removesuffix(suffix) for suffix in _SUFFIXES[:2] for p in folder.glob(f"*{suffix}") if p.is_file()
-    )
+    found = sorted(p.name.removesuffix(INDEX) for p in folder.glob(f"*{INDEX}") if p.is_file())
     if not found:
         return "it has no checkpoint"
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
@@ -72,22 +76,19 @@ def _what_is_there(folder: Path) -> str:
 
 
 def merge_checkpoints(sources: Sequence[str], target: str, remove: bool, allow_missing: bool) -> None:
-    """Merges several checkpoints into one of ours. remove: then removes the sources, and their folders if empty.
-
-    Those of other formats are read, but never removed.
-    """
+    """Merges several checkpoints into one. remove: then removes the sources, and their folders if empty."""
     present = [s for s in sources if not allow_missing or exists(s)]
     readers = [open_checkpoint(source) for source in present]
     saved = {
-        name: checkpoint.Saved(entry.dtype, entry.shape, lambda reader=reader, name=name: reader.read(name))
+        name: Saved(entry.dtype, entry.shape, lambda reader=reader, name=name: reader.read(name))
         for reader in readers
         for name, entry in reader.entries.items()
     }
     with file_errors(f"checkpoint '{target}' cannot be written"):
-        checkpoint.write_checkpoint(target, saved)
+        write_bundle(target, saved)
         if remove:
             for source in present:
-                checkpoint.remove_checkpoint_files(source)
+                remove_bundle(source)
             for folder in {Path(s).parent for s in present} - {Path(target).parent}:
                 with contextlib.suppress(OSError):  # the folder is not empty
                     folder.rmdir()

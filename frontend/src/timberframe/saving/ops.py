@@ -66,14 +66,14 @@ def _checked_names(names: np.ndarray, slices: np.ndarray) -> list[str]:
 
 
 def _save(attrs: Attrs, prefix: np.ndarray, names: np.ndarray, slices: np.ndarray, *tensors: Any) -> tuple[()]:
-    from timberframe.saving.checkpoint import Saved, write_checkpoint
+    from timberframe.saving.bundle_writer import Saved, write_bundle
     from timberframe.saving.files import file_errors
 
     kept = zip(_checked_names(names, slices), attrs["dtypes"], tensors, strict=True)
     saved = {name: Saved(as_dtype(dtype), np.shape(x), lambda x=x: np.asarray(x)) for name, dtype, x in kept}
     path = _text(prefix)
     with file_errors(f"checkpoint '{path}' cannot be written"):
-        write_checkpoint(path, saved)
+        write_bundle(path, saved)
     return ()
 
 
@@ -110,7 +110,7 @@ define_op(
     "SaveV2",
     inputs=("prefix: string", "tensor_names: string", "shape_and_slices: string", "tensors: dtypes"),
     attrs=("dtypes: list(type)",),
-    doc="Writes tensors to the checkpoint `prefix`, in Timberframe's format. Slices of variables are refused.",
+    doc="Writes tensors to the checkpoint `prefix`. Slices of variables are refused.",
     shape=_save_shape,
     reference=_save,
     gradient=_FILES,
@@ -123,7 +123,7 @@ define_op(
     inputs=("prefix: string", "tensor_names: string", "shape_and_slices: string"),
     outputs=("tensors: dtypes",),
     attrs=("dtypes: list(type)",),
-    doc="Reads tensors from the checkpoint `prefix`, of Timberframe or of TensorFlow. Slices of variables are refused.",
+    doc="Reads tensors from the checkpoint `prefix`. Slices of variables are refused.",
     shape=_restore_shape,
     reference=_restore,
     gradient=_FILES,

@@ -16,7 +16,6 @@ from weakref import WeakKeyDictionary, WeakSet
 import numpy as np
 
 from timberframe.records.writing import frame
-from timberframe.saving.checkpoint import POSITIONS
 from timberframe.saving.files import file_errors, remove_leftovers, replace_file
 from timberframe.saving.formats import exists
 from timberframe_core import logging
@@ -36,6 +35,8 @@ _ended: WeakSet[Any] = WeakSet()
 """Sessions at the end of their input."""
 
 _STREAM = "random stream "
+POSITIONS = ".positions"
+"""Ends the name of the file."""
 
 
 def write_positions(session: BaseSession, prefix: str) -> None:

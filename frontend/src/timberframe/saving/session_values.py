@@ -9,7 +9,7 @@ import numpy as np
 
 from timberframe.api.partitioned_variables import PartitionedVariable, parts_of
 from timberframe.api.state import Variable
-from timberframe.saving.checkpoint import Saved
+from timberframe.saving.bundle_writer import Saved
 from timberframe_core.errors import FailedPreconditionError, InvalidArgumentError
 from timberframe_core.runtime.session import BaseSession
 

@@ -1,4 +1,4 @@
-"""Reads TensorFlow's checkpoints, version 2.
+"""Reads TensorFlow's checkpoints, version 2, which are ours, too.
 
 `PREFIX.index` is a table from tensor names to BundleEntryProto, with a BundleHeaderProto under the empty name;
 `PREFIX.data-00000-of-00001` and so on hold the elements. Layout: tensorflow/core/util/tensor_bundle.
@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import struct
 import sys
@@ -31,8 +32,22 @@ INDEX = ".index"
 VERSION = 1  # of the format: kTensorBundleVersion
 
 
+def data_file(prefix: str, shard: int, count: int) -> Path:
+    """The file with the elements of some tensors."""
+    return Path(f"{prefix}.data-{shard:05d}-of-{count:05d}")
+
+
+def shard_count(prefix: str) -> int:
+    """How many data files the index of a checkpoint counts. Raises as reading the index does."""
+    return _header(dict(read_table(Path(f"{prefix}{INDEX}").read_bytes()))).num_shards  # type: ignore[no-any-return] # a message
+
+
+def _header(table: dict[bytes, bytes]) -> Any:
+    return messages.as_message(table.pop(b"", b""), messages.BundleHeaderProto, "header")
+
+
 class TensorFlowBundle(CheckpointReader):
-    """A checkpoint that TensorFlow wrote; its files are mapped, and a tensor is checked when it is read."""
+    """A checkpoint; its files are mapped, and a tensor is checked when it is read."""
 
     def __init__(self, prefix: str) -> None:
         self._protos: dict[str, Any] = {}
@@ -43,10 +58,12 @@ class TensorFlowBundle(CheckpointReader):
             raise type(e)(f"checkpoint '{prefix}': index file: {e.message}; restore another checkpoint") from None
         super().__init__(prefix, entries)
         self._shards: dict[int, np.ndarray] = {}
+        self.complete = all(self._map_shard(i) for i in {p.shard_id for p in self._protos.values() if not p.slices})
+        """Whether all data files were there. One that is missing is reported when a tensor of it is read."""
 
     def _read_index(self, data: bytes) -> dict[str, Entry]:
         table = dict(read_table(data))
-        header = messages.as_message(table.pop(b"", b""), messages.BundleHeaderProto, "header")
+        header = _header(table)
         self._shard_count: int = header.num_shards
         if header.version.min_consumer > VERSION:
             raise UnimplementedError(f"has version {header.version.producer}; {VERSION} is the latest one known here")
@@ -106,19 +123,23 @@ class TensorFlowBundle(CheckpointReader):
                 name,
                 f"it is {proto.size} bytes at {proto.offset} of file {proto.shard_id} of {self._shard_count}",
             )
-        shard = self._shards.get(proto.shard_id)
-        if shard is None:
-            path = Path(f"{self.path}.data-{proto.shard_id:05d}-of-{self._shard_count:05d}")
-            if not path.exists():
-                raise DataLossError(
-                    f"checkpoint '{self.path}': its data file '{path}' is missing; "
-                    "copy it here together with the index, or restore another checkpoint"
-                )
-            shard = self._shards[proto.shard_id] = map_file(path)
-        data = shard[proto.offset : proto.offset + proto.size]
+        if not self._map_shard(proto.shard_id):
+            missing = data_file(self.path, proto.shard_id, self._shard_count)
+            raise DataLossError(
+                f"checkpoint '{self.path}': its data file '{missing}' is missing; "
+                "copy it here together with the index, or restore another checkpoint"
+            )
+        data = self._shards[proto.shard_id][proto.offset : proto.offset + proto.size]
         if len(data) != proto.size:
             raise self._damaged(name, f"its {proto.size} bytes at {proto.offset} run past the end of the data file")
         return data
+
+    def _map_shard(self, shard: int) -> bool:
+        """Maps a data file, if it is there and not mapped yet; whether it is mapped."""
+        if shard not in self._shards and 0 <= shard < self._shard_count:
+            with contextlib.suppress(FileNotFoundError):
+                self._shards[shard] = map_file(data_file(self.path, shard, self._shard_count))
+        return shard in self._shards
 
     def _strings(self, name: str, proto: Any, entry: Entry, data: np.ndarray) -> np.ndarray:
         """Lengths as varints, a checksum of the lengths, and the bytes of all elements."""
@@ -145,8 +166,7 @@ class TensorFlowBundle(CheckpointReader):
 
     def _damaged(self, name: str, fact: str) -> DataLossError:
         return DataLossError(
-            f"checkpoint '{self.path}': tensor '{name}': {fact}; "
-            "the checkpoint is damaged or truncated, restore another one"
+            f"checkpoint '{self.path}': tensor '{name}': {fact}; it is damaged or truncated, restore another checkpoint"
         )
 
 

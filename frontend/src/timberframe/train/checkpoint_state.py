@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from timberframe.saving import tensorflow_bundle
-from timberframe.saving.checkpoint import INDEX, POSITIONS, remove_checkpoint_files
+from timberframe.saving.bundle_writer import remove_bundle
 from timberframe.saving.files import replace_file
 from timberframe.saving.formats import exists
+from timberframe.saving.positions import POSITIONS
+from timberframe.saving.tensorflow_bundle import INDEX
 from timberframe_core import logging
 from timberframe_core.arguments import instance
 from timberframe_core.errors import InvalidArgumentError
@@ -122,7 +123,7 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
-    """Whether there is a checkpoint of this path, ours or TensorFlow's."""
+    """Whether there is a checkpoint of this path."""
     return exists(os.fspath(checkpoint_prefix))
 
 
@@ -130,10 +131,8 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
     """When the checkpoints that exist were completed, in seconds since 1970."""
     found = []
     for prefix in checkpoint_prefixes:
-        for suffix in (INDEX, tensorflow_bundle.INDEX):
-            with contextlib.suppress(FileNotFoundError):
-                found.append(os.stat(f"{prefix}{suffix}").st_mtime)
-                break
+        with contextlib.suppress(FileNotFoundError):
+            found.append(os.stat(f"{prefix}{INDEX}").st_mtime)
     return found
 
 
@@ -178,7 +177,7 @@ def wait_for_new_checkpoint(
 def remove_checkpoint(
     checkpoint_prefix: str, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
 ) -> None:
-    """Removes the files of one of our checkpoints; TensorFlow's are only read, and stay."""
-    remove_checkpoint_files(checkpoint_prefix)
+    """Removes the files of a checkpoint."""
+    remove_bundle(checkpoint_prefix)
     Path(f"{checkpoint_prefix}{POSITIONS}").unlink(missing_ok=True)
     Path(f"{checkpoint_prefix}.{meta_graph_suffix}").unlink(missing_ok=True)

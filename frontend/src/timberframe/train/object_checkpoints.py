@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.api.state import Variable
-from timberframe.saving.bundle_writer import write_bundle
-from timberframe.saving.checkpoint import Saved
+from timberframe.saving.bundle_writer import Saved, write_bundle
 from timberframe.saving.files import file_errors
 from timberframe.saving.formats import open_checkpoint
 from timberframe.saving.object_graph import OBJECT_GRAPH, ObjectGraph

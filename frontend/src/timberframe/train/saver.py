@@ -13,7 +13,7 @@ from timberframe.api.framework import GraphKeys
 from timberframe.api.partitioned_variables import PartitionedVariable, grouped
 from timberframe.api.state import Variable
 from timberframe.api.variable_functions import variable_of
-from timberframe.saving.checkpoint import write_checkpoint
+from timberframe.saving.bundle_writer import write_bundle
 from timberframe.saving.files import file_errors, replace_file
 from timberframe.saving.formats import open_checkpoint
 from timberframe.saving.meta_graph import build_meta_graph
@@ -41,7 +41,8 @@ class Saver:
     `checkpoint` names checkpoints relative to itself. saver_def: a SaverDef that gives max_to_keep and
     keep_checkpoint_every_n_hours. The others are TensorFlow's and change nothing.
 
-    A checkpoint is complete or not there, whenever the process ends; old ones are removed after a new one is complete.
+    A checkpoint has the files that TensorFlow writes, version 2. It is complete or not there, whenever the process
+    ends; old ones are removed after a new one is complete.
     """
 
     def __init__(
@@ -128,7 +129,7 @@ class Saver:
         path = self.prefix(session, save_path, global_step)
         with file_errors(f"Saver: checkpoint '{path}' cannot be written"):
             if variables:
-                write_checkpoint(path, current_values(session, variables), family)
+                write_bundle(path, current_values(session, variables), family)
             if write_meta_graph and not session.graph.eager:
                 self._write_graph(session, f"{path}.{meta_graph_suffix}")
             if variables and write_state:
@@ -176,7 +177,7 @@ class Saver:
     # Restoring
 
     def restore(self, sess: Any, save_path: str) -> None:
-        """Gives the variables their values of a checkpoint, ours or TensorFlow's: all of them or, after an error, none.
+        """Gives the variables their values of a checkpoint: all of them or, after an error, none.
 
         No initializer needs to have run. Raises MissingCheckpointError (a NotFoundError and ValueError) where there is
         no such checkpoint, NotFoundError where it lacks variables, InvalidArgumentError that lists all other shapes and

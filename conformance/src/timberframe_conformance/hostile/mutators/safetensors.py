@@ -1,15 +1,13 @@
-"""Wrong content in our own checkpoints and in safetensors files: JSON, lengths, offsets, checksums."""
+"""Wrong content in safetensors files: their JSON and its length."""
 
 from __future__ import annotations
 
 import json
 import random
 import struct
-import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from timberframe_conformance.hostile.kinds import Files
 from timberframe_conformance.hostile.mutators.values import SIZES, TEXTS, NothingToChangeError, change_bytes, pick
 
 _ODD: Sequence[Any] = (
@@ -44,50 +42,6 @@ def _change(rng: random.Random, value: Any) -> Any:
     if isinstance(value, int) and rng.random() < 0.5:
         return rng.choice([value + 1, value - 1, -value, value * 2, *SIZES])
     return _odd(rng)
-
-
-def change_index(rng: random.Random, files: Files, name: str, data: str) -> bool:
-    """Changes our index; returns whether its checksum is that of the new content."""
-    try:
-        outer = json.loads(files[name])
-        index = outer["index"]
-        key = pick(rng, sorted(index["tensors"]))
-        entry = index["tensors"][key]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise NothingToChangeError from None
-    kind = rng.randrange(8)
-    if kind == 0:
-        files[name] = json.dumps(_change(rng, outer)).encode()
-        return False
-    if kind == 1:
-        files[name] = rng.choice(
-            [b"[" * 100_000, b'{"a":' * 100_000, b"{}", b"[]", b"null", b"1" * 5000, b'{"crc32":1}']
-        )
-        return False
-    if kind < 4:
-        _change(rng, index)
-    elif kind < 7:
-        index["tensors"][key] = _change(rng, entry)
-    elif data in files:
-        _agree(rng, entry, files[data])
-    text = json.dumps(index, separators=(",", ":"))
-    files[name] = f'{{"crc32":{zlib.crc32(text.encode())},"index":{text}}}\n'.encode()
-    return True
-
-
-def _agree(rng: random.Random, entry: Any, data: bytes) -> None:
-    """Another range of the data with a correct checksum, under the same name."""
-    try:
-        start = rng.randrange(len(data) + 1)
-        size = rng.choice([entry["nbytes"], 0, 1, 7, 8, len(data) - start])
-        piece = data[start : start + size]
-        entry.update(offset=start, nbytes=len(piece), crc32=zlib.crc32(piece))
-        if "lengths" in entry and rng.random() < 0.5:
-            entry["lengths"].update(offset=start, nbytes=len(piece), crc32=zlib.crc32(piece))
-        if rng.random() < 0.5:
-            entry["shape"] = _change(rng, entry["shape"])
-    except (TypeError, KeyError, AttributeError):
-        raise NothingToChangeError from None
 
 
 def _header(rng: random.Random, raw: bytes) -> bytes:
