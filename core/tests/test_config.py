@@ -105,3 +105,18 @@ def test_trace_is_saved_as_json(tmp_path: Path) -> None:
 def test_run_without_trace_has_none_to_save(tmp_path: Path) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="has no trace"):
         RunMetadata().save_trace(tmp_path / "trace.json")
+
+
+def test_device_filters_of_a_proto_say_which_devices_a_session_uses() -> None:
+    config = tf.SessionConfig.of(tf.ConfigProto(device_filters=["/job:ps", "/job:worker/task:1/device:CPU:0"]))
+    assert config.allows("/job:ps/replica:0/task:3/device:CPU:0")
+    assert config.allows("/job:worker/replica:0/task:1/device:CPU:0")
+    assert config.allows("/job:worker/replica:0/task:1")
+    assert not config.allows("/job:worker/replica:0/task:1/device:GPU:0")
+    assert not config.allows("/job:worker/replica:0/task:0")
+    assert tf.SessionConfig().allows("/job:worker/replica:0/task:0")
+
+
+def test_a_malformed_device_filter_is_refused() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="'/jib:ps'"):
+        tf.SessionConfig(device_filters=["/jib:ps"])

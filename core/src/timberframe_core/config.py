@@ -11,6 +11,7 @@ from typing import Any
 
 from timberframe_core.arguments import listed
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
+from timberframe_core.graph.device_spec import DeviceSpec, canonical_device
 from timberframe_core.graphdef import messages
 
 ACCELERATORS = "ACCELERATORS"
@@ -52,6 +53,8 @@ class SessionConfig:
     device_options: by device type, options that its plugin defines, ``{"ACME": {"mode": "safe"}}``.
     plugins: names of the plugins to use; a leading ``-`` leaves one out. None takes all.
     operation_timeout_in_ms: limit for each run that names none itself; 0 is no limit.
+    device_filters: of a session on a cluster, the devices that it uses, such as ``["/job:ps", "/job:worker/task:0"]``:
+        those that one of them names, and those of its own process; it needs no other task. Empty takes all.
     memory_checks: ``zones`` puts guard zones around what kernels write and fills memory with poison first; ``start``
         and ``end`` also put this end of each tensor of the host at a page that nobody may read. Runs are slow.
     shadow_device: a device, such as ``cpu``, on which each node of other devices is run again; the first whose results
@@ -74,6 +77,7 @@ class SessionConfig:
     memory_checks: str = ""
     shadow_device: str = ""
     order_seed: int | None = None
+    device_filters: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if self.memory_checks not in ("", "zones", "start", "end"):
@@ -96,6 +100,8 @@ class SessionConfig:
                 "SessionConfig has strict_placement and allow_soft_placement set; they contradict each other"
             )
         self._check_mappings()
+        filters = listed(self.device_filters, "SessionConfig.device_filters", "devices")
+        object.__setattr__(self, "device_filters", tuple(canonical_device(f) for f in filters))
         if self.plugins is not None:
             names = listed(self.plugins, "SessionConfig.plugins", "names")
             if not all(isinstance(p, str) for p in names):
@@ -147,7 +153,15 @@ class SessionConfig:
             memory_limit=_accelerator_memory(message),
             optimizations=_optimizations(message.graph_options),
             operation_timeout_in_ms=message.operation_timeout_in_ms,
+            device_filters=list(message.device_filters),
         )
+
+    def allows(self, device: str) -> bool:
+        """Whether device_filters let the session use a device of a cluster, or any of a task; device: its full name."""
+        found, specs = DeviceSpec.from_string(device), [DeviceSpec.from_string(f) for f in self.device_filters]
+        if found.device_type is None:
+            specs = [spec.of_same_task() for spec in specs]
+        return not specs or any(spec.matches(found) for spec in specs)
 
 
 def _session_config(settings: Mapping[str, Any]) -> SessionConfig:

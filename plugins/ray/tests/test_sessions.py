@@ -235,3 +235,26 @@ def test_a_cluster_without_workers_is_not_found(cluster: Cluster) -> None:
 def test_ray_client_is_refused() -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="the address of the GCS"):
         tf.Session("ray:other@ray://host:10001")
+
+
+def test_a_session_has_the_devices_that_its_filters_name(cluster: Cluster) -> None:
+    filters = ["/job:ps", "/job:worker/task:1/device:CPU:0"]
+    with tf.Session(cluster.target, config=tf.SessionConfig(plugins=["cpu"], device_filters=filters)) as s:
+        assert [d.name for d in s.list_devices()] == [
+            "/job:worker/replica:0/task:1/device:CPU:0",
+            "/job:ps/replica:0/task:0/device:CPU:0",
+            "/job:localhost/replica:0/task:0/device:CPU:0",
+        ]
+
+
+def test_a_session_whose_filters_leave_a_task_out_does_not_need_it(cluster: Cluster) -> None:
+    spec = tf.train.ClusterSpec({"worker": ["filtered:0", "filtered:1"]})
+    server = tf.train.Server(spec, "worker", 0)  # the other is never started
+    config = tf.ConfigProto(device_filters=["/job:worker/task:0"])
+    with tf.Session(server.target, config=config) as s:
+        assert s.run(tf.exp(0.0)) == 1
+
+
+def test_filters_that_name_no_task_are_refused(cluster: Cluster) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="device_filters are /job:master; one of its tasks"):
+        tf.Session(cluster.target, config=tf.ConfigProto(device_filters=["/job:master"]))

@@ -44,15 +44,21 @@ def read_address(address: str) -> Address:
     return Address(cluster, None if job is None else (job, int(task)), gcs or "")
 
 
-def _in_order(where: Address) -> list[tuple[str, int]]:
-    """The tasks of a cluster, when all have workers: the one that the address names first, parameter servers last."""
+def _in_order(where: Address, config: SessionConfig) -> list[tuple[str, int]]:
+    """The tasks that a session uses, when all have workers: the one that the address names first, servers last."""
     end = time.monotonic() + START_SECONDS
     tasks = engine.tasks_of(where.cluster)
     if not tasks:
         raise engine.not_found(where.cluster)
     worker = engine.find_worker(where.cluster, *tasks[0])
     jobs = engine.describe(worker)["jobs"]
-    wanted = [(job, task) for job, numbers in jobs.items() for task in numbers]
+    known = [(job, task) for job, numbers in jobs.items() for task in numbers]
+    wanted = [(job, task) for job, task in known if config.allows(f"/job:{job}/replica:0/task:{task}")]
+    if not wanted:
+        filters, names = ", ".join(config.device_filters), ", ".join(f"/job:{job}/task:{task}" for job, task in known)
+        raise InvalidArgumentError(
+            f"cluster '{where.cluster}': device_filters are {filters}; one of its tasks is required, which are {names}"
+        )
     while missing := set(wanted) - set(tasks):
         if time.monotonic() > end:
             names = ", ".join(f"/job:{job}/task:{task}" for job, task in sorted(missing))
@@ -68,7 +74,7 @@ def open(address: str, config: SessionConfig) -> RemoteTarget:
     engine.join(where.gcs)
     target, settings = RemoteTarget(config, RayDevice), settings_of(config)
     target.connect(
-        [partial(_link, where.cluster, job, task, f"ray:{address}", settings) for job, task in _in_order(where)]
+        [partial(_link, where.cluster, job, task, f"ray:{address}", settings) for job, task in _in_order(where, config)]
     )
     return target
 

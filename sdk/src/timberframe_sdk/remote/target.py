@@ -38,6 +38,7 @@ class RemoteTarget:
 
     def devices(self) -> Sequence[Any]:
         found: list[Any] = [self._make(link, i) for link in self.links for i in range(len(link.devices))]
+        found = [device for device in found if self._config.allows(device.name)]
         kernels = loader.registry.kernels_of(loader.registry.load(self._config.plugins))
         for device in found:
             complete(device)
