@@ -59,6 +59,35 @@ def test_programs_run_unchanged(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "['one', 'two'] [[10.0, 10.0, 10.0]] GRUCell\n"), done.stderr
 
 
+STARTS_OTHERS = """
+import multiprocessing, subprocess, sys
+import tensorflow as tf
+
+def product(queue):
+    with tf.Session() as sess:
+        queue.put(int(sess.run(tf.constant(6) * 7)))
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    worker = context.Process(target=product, args=(queue,))
+    worker.start()
+    print(queue.get(timeout=60))
+    worker.join()
+    other = "import tensorflow.contrib.rnn as rnn; print(rnn.GRUCell.__module__)"
+    print(subprocess.run([sys.executable, "-c", other], capture_output=True, text=True).stdout.split(".")[0])
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_a_program_starts_have_tensorflow_too(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(STARTS_OTHERS)
+    command = [sys.executable, "-m", "timberframe.compat", "run", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, "42\ntimberframe\n"), done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "message"),

@@ -98,3 +98,12 @@ def test_an_op_that_declares_no_gradient_is_named() -> None:
         opaque = tf.get_default_graph().apply("Test>Opaque", [x], {}, "shut").outputs[0]
     with pytest.raises(LookupError, match="Test>Opaque 'shut': no gradient is declared"):
         tf.gradients(opaque, [x])
+
+
+def test_operations_of_gradients_have_the_whole_names_of_those_that_they_belong_to() -> None:
+    with tf.Graph().as_default():
+        with tf.variable_scope("net"), tf.variable_scope("fc"):
+            w = tf.get_variable("w", [3, 2])
+            y = tf.matmul(tf.ones([4, 3]), w)
+        (gradient,) = tf.gradients(tf.tanh(y), [w], name="slopes")
+    assert gradient.name.startswith("slopes/net/fc/MatMul_grad/")

@@ -229,7 +229,7 @@ class _Backward:
         if all(g is None for g in totals) or isinstance(op.gradient, NotDifferentiable):
             return
         with ExitStack() as scopes:
-            scopes.enter_context(get_default_graph().name_scope(f"{op.name.rsplit('/', 1)[-1]}_grad"))
+            scopes.enter_context(get_default_graph().name_scope(f"{op.name}_grad"))
             if op.device:
                 scopes.enter_context(get_default_graph().device(op.device))
             made = input_gradients(op, totals)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.abc
 import importlib.machinery
+import os
 import runpy
 import sys
 from collections.abc import Sequence
@@ -21,6 +22,9 @@ _ROOTS = ("tensorflow.compat.v1", "tensorflow.compat.v2", "tensorflow._api.v1", 
 
 VERSION = "1.15.5"
 """The version of TensorFlow that programs are answered: the last one with the names that are here."""
+
+_SHADOW = Path(__file__).parent / "shadow"
+"""A folder with a module `tensorflow`, for the processes that a program starts."""
 
 _VERSIONS = ("__version__", "VERSION")
 
@@ -91,13 +95,23 @@ class _Answer(ModuleType):
         return dir(resolve(public_name(self.__name__)))
 
 
+def answer_imports() -> None:
+    """Has timberframe answer this process's imports of tensorflow from now on."""
+    sys.meta_path.insert(0, TensorFlowModules())
+
+
 def run(path: str, arguments: Sequence[str] = ()) -> None:
-    """Runs a program as `python path arguments` would, its imports of tensorflow answered by timberframe."""
+    """Runs a program as `python path arguments` would, its imports of tensorflow answered by timberframe.
+
+    Those of the Python processes that it starts are, too.
+    """
     if "tensorflow" in sys.modules:
         raise InvalidArgumentError("tensorflow is imported already; run the program in a process of its own")
-    sys.meta_path.insert(0, TensorFlowModules())
+    answer_imports()
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(_SHADOW), *([before] if before else [])])
     sys.argv = [path, *arguments]
-    sys.path.insert(0, str(Path(path).resolve().parent))
+    sys.path[:0] = [str(Path(path).resolve().parent), str(_SHADOW)]  # which multiprocessing hands to its processes
     runpy.run_path(path, run_name="__main__")
 
 
