@@ -62,6 +62,12 @@ def test_share_of_the_commit_gives_right_answers_or_errors() -> None:
     assert len(found) == SHARE
 
 
+def test_files_that_a_graph_writes_do_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert failures("safetensors", 1, defect("open('model.index', 'w').close()")) == []
+    assert list(tmp_path.iterdir()) == []
+
+
 def complaint(name: str, files: Mapping[str, bytes]) -> Exception | None:
     """What using the files raises: an error, or that an answer is wrong."""
     try:

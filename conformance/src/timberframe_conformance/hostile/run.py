@@ -49,7 +49,9 @@ class Child:
         assert process.stdin is not None
         assert process.stdout is not None
         with contextlib.suppress(BrokenPipeError):  # the process has died
-            process.stdin.write(json.dumps([task.id, task.format, task.folder]) + "\n")
+            process.stdin.write(
+                json.dumps([task.id, task.format, task.folder and str(Path(task.folder).resolve())]) + "\n"
+            )
             process.stdin.flush()
             for line in process.stdout:
                 if line.startswith(MARK):
@@ -66,7 +68,12 @@ class Child:
         limits = json.dumps(dataclasses.asdict(self._limits))
         command = [sys.executable, *self._program, str(self._directory), f"{self._name}-{self._started}", limits]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            cwd=self._directory,  # graphs write files whose names may have no folder
         )
         return self._process
 
