@@ -109,6 +109,11 @@ class Browser:
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         """The result of one command."""
+        answer = self._answer(method, parameters)
+        assert "error" not in answer, answer
+        return dict(answer["result"])
+
+    def _answer(self, method: str, parameters: dict[str, Any]) -> dict[str, Any]:
         number = next(self._numbers)
         message = {"id": number, "method": method, "params": parameters}
         if self._session:
@@ -116,8 +121,7 @@ class Browser:
         os.write(self._commands, json.dumps(message).encode() + b"\0")
         while (answer := self._read()).get("id") != number:
             self._notice(answer)
-        assert "error" not in answer, answer
-        return dict(answer["result"])
+        return answer
 
     def open(self, page: Path, width: int = 1400, height: int = 900, dark: bool = False) -> float:
         """Opens a file, and waits until it is loaded; the milliseconds from the start of loading to its end."""
@@ -135,8 +139,13 @@ class Browser:
         return float(self.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd"))
 
     def evaluate(self, expression: str) -> Any:
-        """The value of a JavaScript expression, a promise awaited."""
-        done = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        """The value of a JavaScript expression, a promise awaited; None while the page gives way to another one."""
+        given = {"expression": expression, "returnByValue": True, "awaitPromise": True}
+        answer = self._answer("Runtime.evaluate", given)
+        if "navigated" in answer.get("error", {}).get("message", ""):
+            return None
+        assert "error" not in answer, answer
+        done = answer["result"]
         assert "exceptionDetails" not in done, done["exceptionDetails"]
         return done["result"].get("value")
 
