@@ -359,3 +359,22 @@ print(session.run(total), tf.Session("process:1", config=tf.SessionConfig(plugin
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, "3.0 3.0\n"), done.stderr
+
+
+def test_random_streams_of_workers_go_on_where_another_session_was() -> None:
+    drawn = []
+    for device in (FIRST, SECOND):
+        with tf.device(device):
+            drawn.append(tf.random_uniform([3]))
+    with session() as first:
+        first.run(drawn)
+        positions = first.read_positions()
+        wanted = first.run(drawn)
+    with session() as second:
+        second.run(drawn)  # compiled with seeds of its own
+        second.set_positions(positions)
+        np.testing.assert_array_equal(second.run(drawn), wanted)
+    assert sorted(key.partition(" in ")[2] for key in positions) == [
+        "/job:worker/replica:0/task:0",
+        "/job:worker/replica:0/task:1",
+    ]

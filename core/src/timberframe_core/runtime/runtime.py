@@ -17,6 +17,7 @@ from timberframe_core.compiler.plan import Plan
 from timberframe_core.config import SessionConfig
 from timberframe_core.graph.function import FuncGraph
 from timberframe_core.plugin import loader
+from timberframe_core.plugin.state import Position
 from timberframe_core.runtime.host_steps import check_host_ops
 from timberframe_core.runtime.joins import Joins
 from timberframe_core.runtime.overlap import StageThreads
@@ -112,6 +113,23 @@ class Runtime:
     def variables(self) -> VariableStore:
         """The variables among the resources."""
         return self.resources.variables
+
+    @property
+    def positions_elsewhere(self) -> bool:
+        """Whether the target gives positions of what it keeps for the session in other processes."""
+        return hasattr(self._target, "positions")
+
+    def positions(self) -> dict[str, Position]:
+        """See `ResourceStore.positions`; with those of the target's processes."""
+        target: Any = self._target
+        found = self.resources.positions()
+        return {**found, **target.positions()} if self.positions_elsewhere else found
+
+    def set_positions(self, positions: Mapping[str, Position]) -> bool:
+        """See `ResourceStore.set_positions`."""
+        target: Any = self._target
+        renew = self.positions_elsewhere and target.set_positions(positions)
+        return self.resources.set_positions(positions) or bool(renew)
 
     def close(self) -> None:
         """Drops what the runs share and gives the target back."""

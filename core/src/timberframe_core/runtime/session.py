@@ -197,10 +197,11 @@ class BaseSession(Evaluator):
         """How far random streams, iterators and other resources with a position have come: parts by name, by resource.
 
         Each part is an array or bytes. A session of the same graph that is given them goes on with the same numbers and
-        elements. They belong together where no run is in flight. Raises UnimplementedError on a target other than "".
+        elements. They belong together where no run is in flight. Those of other processes name their task. Raises
+        UnimplementedError on a target that gives none.
         """
         self._check_positions("read_positions")
-        return self.runtime.resources.positions()
+        return self.runtime.positions()
 
     def set_positions(self, positions: Mapping[str, Position]) -> None:
         """Has random streams, iterators and other resources go on from where `read_positions` of a session found them.
@@ -208,7 +209,7 @@ class BaseSession(Evaluator):
         Resources that are not made yet begin there; those that are not named stay where they are.
         """
         self._check_positions("set_positions")
-        if self.runtime.resources.set_positions(positions):
+        if self.runtime.set_positions(positions):
             with self.lock:
                 self.runtime.forget_functions()
                 for runner in list(self._runners):
@@ -217,8 +218,10 @@ class BaseSession(Evaluator):
     def _check_positions(self, what: str) -> None:
         if self.closed:
             raise WrongStateError(f"{what}: the session is closed, and its resources are gone")
-        if self.target:
-            raise UnimplementedError(f"{what}: resources of target '{self.target}' are not here; target '' is required")
+        if self.target and not self.runtime.positions_elsewhere:
+            raise UnimplementedError(
+                f"{what}: target '{self.target}' gives no positions of its resources; one with `positions` is required"
+            )
 
     # Looking
 

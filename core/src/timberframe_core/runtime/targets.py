@@ -34,6 +34,9 @@ class Target(Protocol):
     - raises UnavailableError when its process has died or, by a deadline that the target states, does not answer, and
       AbortedError when another incarnation does: what the session had there is lost. Errors name device and target;
     - has its process end a run when the `cancel` of the run's context says so, and raises the reason soon after.
+
+    A target of other processes may have `positions()` and `set_positions(positions)`, which do for what these keep for
+    the session, such as random streams, what `ResourceStore` does; keys of others are to be left alone.
     """
 
     def devices(self) -> Sequence[Device]:

@@ -181,6 +181,21 @@ class TaskSession:
     def do_get(self, device: Device, tensor: int) -> np.ndarray:
         return device.copy_out(self.kept[tensor])
 
+    def do_positions(self) -> dict[str, dict[str, list[Any]]]:
+        """The positions of the session's random streams: dtype and value of each part."""
+        return {
+            key: {part: [str(np.asarray(x).dtype), np.asarray(x).tolist()] for part, x in position.items()}
+            for key, position in self.resources.positions().items()
+        }
+
+    def do_set_positions(self, positions: dict[str, dict[str, list[Any]]]) -> bool:
+        return self.resources.set_positions(
+            {
+                key: {part: np.array(values, dtype) for part, (dtype, values) in parts.items()}
+                for key, parts in positions.items()
+            }
+        )
+
     def do_version(self, device: Device, name: str, dtype: str) -> list[Any] | None:
         version = self.task.variable(name, device, dtype).lease()  # for good: the client may read it at any time
         return None if version is None else self._described(version.array)

@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Protocol
 
+import numpy as np
+
 from timberframe_core.config import SessionConfig as SessionConfig
 from timberframe_core.plugin import loader
 from timberframe_core.plugin.device_defaults import complete
+from timberframe_core.plugin.state import Position
 from timberframe_core.runtime.devices import devices_for
 from timberframe_sdk.remote.device import Link, RemoteDevice
 
@@ -45,10 +48,39 @@ class RemoteTarget:
             device.kernels = kernels
         return [*found, *devices_for(self._config)]
 
+    def positions(self) -> dict[str, Position]:
+        """The positions of the session's random streams in all workers; a key names the stream and its task."""
+        return {
+            f"{key} in {_task(link)}": {part: np.array(values, dtype) for part, (dtype, values) in found.items()}
+            for link in self.links
+            for key, found in link.call(_task(link), "positions").items()
+        }
+
+    def set_positions(self, positions: Mapping[str, Position]) -> bool:
+        """Has the random streams of the workers that the session has go on from there; whether to compile again."""
+        renew = False
+        for link in self.links:
+            end = f" in {_task(link)}"
+            own = {
+                key.removesuffix(end): {
+                    part: [str(np.asarray(x).dtype), np.asarray(x).tolist()] for part, x in p.items()
+                }
+                for key, p in positions.items()
+                if key.endswith(end)
+            }
+            renew |= bool(own and link.call(_task(link), "set_positions", positions=own))
+        return renew
+
     def close(self) -> None:
         """Drops the session's tensors and executables in the workers."""
         for link in self.links:
             link.close()
+
+
+def _task(link: Any) -> str:
+    """The name of a worker's task."""
+    spec: str = link.devices[0][1]
+    return spec.partition("/device:")[0]
 
 
 def settings_of(config: SessionConfig) -> Mapping[str, Any]:
