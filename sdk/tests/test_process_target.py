@@ -374,7 +374,5 @@ def test_random_streams_of_workers_go_on_where_another_session_was() -> None:
         second.run(drawn)  # compiled with seeds of its own
         second.set_positions(positions)
         np.testing.assert_array_equal(second.run(drawn), wanted)
-    assert sorted(key.partition(" in ")[2] for key in positions) == [
-        "/job:worker/replica:0/task:0",
-        "/job:worker/replica:0/task:1",
-    ]
+    tasks = {key.partition(" in ")[2] for key in positions}
+    assert {"/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1"} <= tasks
