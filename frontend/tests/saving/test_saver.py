@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
+from timberframe.saving import tensorflow_bundle
 from timberframe.saving.session_values import current_values
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -157,6 +158,47 @@ def test_a_reader_keeps_the_checkpoint_that_it_opened(session: tf.Session, tmp_p
     session.run(v.assign(-X))
     saver.save(session, str(tmp_path / "m"))
     np.testing.assert_array_equal(reader.get_tensor("v"), X)
+
+
+def test_reader_of_a_replaced_checkpoint_keeps_its_values(session: tf.Session, tmp_path: Path) -> None:
+    v = initialized(session, X, "v")
+    saver = tf.train.Saver()
+    reader = tf.train.load_checkpoint(saver.save(session, str(tmp_path / "m")))
+    for _ in range(3):
+        session.run(v.assign(-X))
+        saver.save(session, str(tmp_path / "m"))
+    np.testing.assert_array_equal(reader.get_tensor("v"), X)
+
+
+def test_a_checkpoint_that_is_replaced_twice_while_it_is_opened_is_opened_again(
+    session: tf.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    v, saver, mapped = initialized(session, X, "v"), tf.train.Saver(), tensorflow_bundle.map_file
+    path, replaced = saver.save(session, str(tmp_path / "m")), []
+
+    def map_late(file: Path) -> np.ndarray:
+        while len(replaced) < 2:  # so that the data file has the same name again
+            replaced.append(session.run(v.assign_add(X)))
+            saver.save(session, path, write_meta_graph=False)
+        return mapped(file)
+
+    monkeypatch.setattr(tensorflow_bundle, "map_file", map_late)
+    np.testing.assert_array_equal(tf.train.load_variable(path, "v"), 3 * X)
+
+
+def test_data_of_a_killed_writer_goes_when_its_checkpoint_is_written_again(session: tf.Session, tmp_path: Path) -> None:
+    initialized(session, X, "v")
+    saver = tf.train.Saver()
+    saver.save(session, str(tmp_path / "m"))
+    saver.save(session, str(tmp_path / "m"))
+    (tmp_path / "m.data-00000-of-00001").touch()  # of one that was killed before it wrote its index
+    saver.save(session, str(tmp_path / "m"))
+    assert [p.name for p in tmp_path.glob("m.data-*")] == ["m.data-00000-of-00001"]
+    (tmp_path / "m.data-00000-of-00002").touch()
+    (tmp_path / "m.index").unlink()
+    path = saver.save(session, str(tmp_path / "m"))
+    assert [p.name for p in tmp_path.glob("m.data-*")] == ["m.data-00000-of-00001"]
+    np.testing.assert_array_equal(tf.train.load_variable(path, "v"), X)
 
 
 def test_foreign_files_stay(session: tf.Session, tmp_path: Path) -> None:
@@ -395,6 +437,27 @@ def test_full_disk_leaves_what_was_there(session: tf.Session, tmp_path: Path, mo
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", full)
         with pytest.raises(tf.errors.ResourceExhaustedError, match="cannot be written: No space left on device"):
+            saver.save(session, str(tmp_path / "m"))
+    assert sorted(tmp_path.iterdir()) == before
+    np.testing.assert_array_equal(tf.train.load_variable(path, "v"), X)
+
+
+def test_an_index_that_cannot_be_written_leaves_what_was_there(
+    session: tf.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    v, saver, replace = initialized(session, X, "v"), tf.train.Saver(), os.replace
+    path = saver.save(session, str(tmp_path / "m"))
+    before = sorted(tmp_path.iterdir())
+    session.run(v.assign(-X))
+
+    def refuse(source: Any, target: Any) -> None:
+        if str(target).endswith(".index"):
+            raise OSError(errno.EACCES, "Permission denied")
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", refuse)
+        with pytest.raises(tf.errors.PermissionDeniedError, match="cannot be written: Permission denied"):
             saver.save(session, str(tmp_path / "m"))
     assert sorted(tmp_path.iterdir()) == before
     np.testing.assert_array_equal(tf.train.load_variable(path, "v"), X)

@@ -249,3 +249,56 @@ def test_tensorflow_imports_our_meta_graph_and_restores(tensorflow: Any, tmp_pat
         tensorflow.train.import_meta_graph(f"{path}.meta")
         tensorflow.train.Saver().restore(session, path)
         np.testing.assert_allclose(session.run("y:0", {"x:0": x}), expected, rtol=1e-5)
+
+
+def test_tensorflow_goes_on_in_our_folder(tensorflow: Any, tmp_path: Path) -> None:
+    value, name = np.arange(6, dtype=np.float32), "scope/v"
+    with timberframe.Graph().as_default(), timberframe.Session() as session:
+        session.run(timberframe.Variable(value, name=name).initializer)
+        ours = timberframe.train.Saver()
+        path = [ours.save(session, str(tmp_path / "m")) for _ in range(2)][1]
+    with tensorflow.Graph().as_default(), tensorflow.Session() as session:
+        v = tensorflow.Variable(np.zeros_like(value), name=name)
+        saver = tensorflow.train.Saver(max_to_keep=1)
+        saver.restore(session, path)
+        saver.recover_last_checkpoints(tensorflow.train.get_checkpoint_state(str(tmp_path)).all_model_checkpoint_paths)
+        session.run(v.assign(-v))
+        theirs = saver.save(session, str(tmp_path / "m"), global_step=1)
+    assert not list(tmp_path.glob("m.*"))
+    np.testing.assert_array_equal(timberframe.train.load_variable(theirs, name), -value)
+
+
+def test_tensorflow_finds_our_many_names(tensorflow: Any, tmp_path: Path) -> None:
+    names = [f"scope_{i % 7}/layer_{i}/a_long_name_of_a_variable" for i in range(3000)]
+    with timberframe.Graph().as_default(), timberframe.Session() as session:
+        variables = [timberframe.Variable(float(i), name=name) for i, name in enumerate(names)]
+        session.assign_variables(variables, [np.float32(i) for i in range(len(names))])
+        path = timberframe.train.Saver().save(session, str(tmp_path / "m"), write_meta_graph=False)
+    reader = tensorflow.train.load_checkpoint(path)
+    assert [float(reader.get_tensor(name)) for name in names] == list(range(3000))
+
+
+def test_monitored_training_goes_on_in_tensorflow_and_back(tensorflow: Any, tmp_path: Path) -> None:
+    def train(tf: Any, last: int) -> Any:
+        with tf.Graph().as_default():
+            step = tf.train.get_or_create_global_step()
+            w = tf.get_variable("w", initializer=np.float32(1.0))
+            update = tf.train.MomentumOptimizer(0.1, 0.9).minimize(w * w, step)
+            hooks = [tf.train.StopAtStepHook(last_step=last)]
+            with tf.train.MonitoredTrainingSession(
+                checkpoint_dir=str(tmp_path), hooks=hooks, save_checkpoint_steps=5, log_step_count_steps=None
+            ) as session:
+                first = session.run(step)
+                while not session.should_stop():
+                    session.run(update)
+            return first, tf.train.load_variable(str(tmp_path), "w")
+
+    assert train(timberframe, 6)[0] == 0
+    assert train(tensorflow, 9)[0] == 6
+    first, found = train(timberframe, 12)
+    assert first == 9
+    w, momentum = 1.0, 0.0
+    for _ in range(12):
+        momentum = 0.9 * momentum + 2 * w
+        w -= 0.1 * momentum
+    np.testing.assert_allclose(found, w, rtol=1e-5)

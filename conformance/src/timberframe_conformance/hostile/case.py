@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import tempfile
 import zlib
@@ -64,6 +65,6 @@ class HostileCase:
 
 def use(name: str, files: Mapping[str, bytes], limits: Limits) -> None:
     """Uses files of a format as a user would; what is fetched follows from their content."""
-    with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
+    with tempfile.TemporaryDirectory(prefix="hostile-") as folder, contextlib.chdir(folder):  # graphs may write files
         rng = random.Random(zlib.crc32(b"".join(files[n] for n in sorted(files))))
         FORMATS[name].use(dict(files), Path(folder), rng, limits)

@@ -23,6 +23,9 @@ from timberframe_core.errors import InvalidArgumentError, OpError
 from timberframe_core.graphdef import messages
 from timberframe_core.graphdef.tensors import encode_shape
 
+_ALIGNMENT = 64  # of each tensor in the file, so that it can be used where it is mapped
+_CHUNK = 1 << 20  # bytes that are checked and written at a time, while they are in the cache
+
 
 @dataclass(frozen=True)
 class Saved:
@@ -43,27 +46,37 @@ def write_bundle(prefix: str, tensors: Mapping[str, Saved], family: str | None =
     hold a tensor: all tensors are in the first, and a checkpoint that replaces another one gives another number, so
     that its data file has another name.
     """
-    before = _shards_before(prefix)
-    count = 2 if before == 1 else 1
+    count = 2 if _shards(prefix) == 1 else 1
     header = messages.BundleHeaderProto(num_shards=count)
     header.version.producer = VERSION
     target = Path(prefix)
     with unfinished_file(data_file(prefix, 0, count)) as data, unfinished_file(Path(f"{prefix}{INDEX}")) as index:
         entries = [(b"", header.SerializeToString()), *_write_data(data.file, tensors)]
         index.file.write(write_table(entries))
-        data.put_in_place()
-        index.put_in_place()
-    if before is not None:
-        for i in range(before):
-            data_file(prefix, i, before).unlink(missing_ok=True)
+        try:
+            data.put_in_place()
+            index.put_in_place()
+        except BaseException:
+            if _shards(prefix) != count:  # the index is not the new one
+                data.path.unlink(missing_ok=True)
+            raise
+    _remove_data(prefix, keep=count)
     remove_unfinished(target.parent, family or target.name)
 
 
-def _shards_before(prefix: str) -> int | None:
-    """How many data files the checkpoint says to have that is there now; None where there is none that can be read."""
+def _shards(prefix: str) -> int | None:
+    """How many data files the checkpoint says to have that is there; None where there is none that can be read."""
     with contextlib.suppress(OSError, OpError):
         return shard_count(prefix)
     return None
+
+
+def _remove_data(prefix: str, keep: int = 0) -> None:
+    """Removes the data files of a checkpoint but those of an index that counts `keep` of them."""
+    folder, name = os.path.split(prefix)
+    for data in Path(folder).glob(f"{glob.escape(name)}.data-?????-of-?????"):
+        if not data.name.endswith(f"-of-{keep:05d}"):
+            data.unlink(missing_ok=True)
 
 
 def _write_data(file: IO[bytes], tensors: Mapping[str, Saved]) -> list[tuple[bytes, bytes]]:
@@ -74,17 +87,29 @@ def _write_data(file: IO[bytes], tensors: Mapping[str, Saved]) -> list[tuple[byt
             raise InvalidArgumentError(
                 f"variable '{name}': has dtype {tensor.dtype.name}, which has no value that can be saved"
             )
+        file.write(bytes(-at % _ALIGNMENT))
+        at += -at % _ALIGNMENT
         entry = messages.BundleEntryProto(dtype=tensor.dtype.number, offset=at, shape=encode_shape(tensor.shape))
         if tensor.dtype is string:
             content, checksum = _encode_strings(tensor.array().ravel().tolist())
+            file.write(content)
         else:
             content = np.ascontiguousarray(tensor.array()).reshape(-1).view(np.uint8).data
-            checksum = crc32c(content)
-        file.write(content)
+            checksum = _write_checked(file, content)
         entry.size, entry.crc32c = len(content), masked(checksum)
         at += len(content)
         entries.append((name.encode(), entry.SerializeToString()))
     return entries
+
+
+def _write_checked(file: IO[bytes], content: memoryview) -> int:
+    """Writes bytes and returns their checksum."""
+    checksum = 0
+    for start in range(0, len(content), _CHUNK):
+        chunk = content[start : start + _CHUNK]
+        checksum = crc32c(chunk, checksum)
+        file.write(chunk)
+    return checksum
 
 
 def _encode_strings(elements: Sequence[bytes]) -> tuple[memoryview, int]:
@@ -99,6 +124,4 @@ def _encode_strings(elements: Sequence[bytes]) -> tuple[memoryview, int]:
 def remove_bundle(prefix: str) -> None:
     """Removes a checkpoint, its index first, so that no index names incomplete data."""
     Path(f"{prefix}{INDEX}").unlink(missing_ok=True)
-    folder, name = os.path.split(prefix)
-    for data in Path(folder).glob(f"{glob.escape(name)}.data-?????-of-?????"):
-        data.unlink(missing_ok=True)
+    _remove_data(prefix)

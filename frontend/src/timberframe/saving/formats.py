@@ -60,7 +60,7 @@ def _open(prefix: str) -> CheckpointReader:
 def _open_bundle(prefix: str) -> TensorFlowBundle:
     for _ in range(_ATTEMPTS - 1):
         found = TensorFlowBundle(prefix)
-        if found.complete:
+        if found.complete and found.is_current():
             return found  # else a writer may have replaced the checkpoint after its index was read
     return TensorFlowBundle(prefix)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import struct
 import sys
 from collections.abc import Sequence
@@ -52,14 +53,22 @@ class TensorFlowBundle(CheckpointReader):
     def __init__(self, prefix: str) -> None:
         self._protos: dict[str, Any] = {}
         self._slices: dict[bytes, bytes] = {}
+        with open(f"{prefix}{INDEX}", "rb") as file:
+            self._index, data = _identity(os.fstat(file.fileno())), file.read()
         try:
-            entries = self._read_index(Path(f"{prefix}{INDEX}").read_bytes())
+            entries = self._read_index(data)
         except OpError as e:
             raise type(e)(f"checkpoint '{prefix}': index file: {e.message}; restore another checkpoint") from None
         super().__init__(prefix, entries)
         self._shards: dict[int, np.ndarray] = {}
         self.complete = all(self._map_shard(i) for i in {p.shard_id for p in self._protos.values() if not p.slices})
         """Whether all data files were there. One that is missing is reported when a tensor of it is read."""
+
+    def is_current(self) -> bool:
+        """Whether the index that was read is still there, so that the data files are those that it means."""
+        with contextlib.suppress(FileNotFoundError):
+            return _identity(os.stat(f"{self.path}{INDEX}")) == self._index
+        return False
 
     def _read_index(self, data: bytes) -> dict[str, Entry]:
         table = dict(read_table(data))
@@ -168,6 +177,11 @@ class TensorFlowBundle(CheckpointReader):
         return DataLossError(
             f"checkpoint '{self.path}': tensor '{name}': {fact}; it is damaged or truncated, restore another checkpoint"
         )
+
+
+def _identity(status: os.stat_result) -> tuple[int, int, int]:
+    """What a file that takes the place of another one has different."""
+    return status.st_dev, status.st_ino, status.st_mtime_ns
 
 
 def _entry(proto: Any, what: str) -> Entry:
