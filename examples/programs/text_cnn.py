@@ -60,7 +60,8 @@ with tf.Graph().as_default(), tf.Session() as sess:
     for _ in range(STEPS):
         rows, ways = random.choice(learned, BATCH), random.randint(0, 2, BATCH)
         feed = {cnn.input_x: spelled[rows, ways], cnn.input_y: np.eye(2)[ways], cnn.keep: 0.7}
-        _, step, loss = sess.run([train_op, global_step, cnn.loss], feed)
+        _, loss = sess.run([train_op, cnn.loss], feed)
+        step = tf.train.global_step(sess, global_step)
         if step % 50 == 0:
             print("step %d: loss %.3f" % (step, loss))
     feed = {cnn.input_x: spelled[tested].reshape(-1, LENGTH), cnn.input_y: np.tile(np.eye(2), (100, 1)), cnn.keep: 1.0}

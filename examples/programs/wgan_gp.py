@@ -66,7 +66,7 @@ with tf.Session() as sess:
             found, norm, _ = sess.run([distance, penalty, train_critic], feed())
         sess.run(train_generator, feed())
         if step % 40 == 0:
-            print("step %d: distance %.2f, penalty %.3f" % (step, found, norm))
+            print("step %d: distance %.1f, penalty %.3f" % (step, found, norm))
     drawings = sess.run(fake, feed())
 
 spread = drawings.std(axis=0).mean() / zeros.std(axis=0).mean()
