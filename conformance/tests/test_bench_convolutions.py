@@ -43,7 +43,7 @@ def test_sizes_are_those_of_the_convolution_that_a_kernel_begins_with() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["ResNet-50", "MobileNetV2", "EfficientNet-B0"])
+@pytest.mark.parametrize("name", ["ResNet-50", "MobileNetV2", "EfficientNet-B0", "U-Net", "MLP"])
 def test_a_trace_has_each_convolution_of_the_network(cpu: Target, name: str) -> None:
     model = catalogue.build(name, small=True, device=cpu.spec)
     with Sides(cpu, 1) as sides:

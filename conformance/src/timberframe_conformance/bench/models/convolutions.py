@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -29,6 +30,9 @@ RUNS = 15
 """Traced and profiled runs of a network, in turn, after WARM_UP others. Each figure is the median over the runs."""
 WARM_UP = 3
 OPS = ("Conv2D", "DepthwiseConv2dNative")
+_BEGINS = re.compile(rf"(^|>)({'|'.join(OPS)})(?!Backprop)")
+"""The op of an event whose kernel begins with a convolution; one of several nodes has their names after a `>`."""
+_ONNX_OPS = ("Conv", "FusedConv")
 
 Sizes = tuple[int, ...]
 """Of a convolution: height and width of what it makes, input channels of a group, output channels, and taps."""
@@ -86,7 +90,7 @@ class ProfiledPeer:
         runs = sum(e["name"] == "model_run" for e in events)
         found: dict[Sizes, list[float]] = {}
         for event in sorted(events, key=lambda e: e["ts"]):
-            if event["name"].endswith("_kernel_time") and "Conv" in event["args"]["op_name"]:
+            if event["name"].endswith("_kernel_time") and event["args"]["op_name"] in _ONNX_OPS:
                 found.setdefault(_onnx_sizes(event["args"]), []).append(event["dur"] * 1e-6)
         return {k: [list(v) for v in np.array_split(times, runs)] for k, times in found.items()}
 
@@ -105,7 +109,7 @@ def traced_convolutions(graph: tf.Graph, call: Callable[..., Any]) -> dict[Sizes
     found: dict[Sizes, list[float]] = {}
     for event in (metadata.trace or {}).get("traceEvents", ()):
         op = event.get("args", {}).get("op", "")
-        if event.get("cat") != "prepare" and any(name in op for name in OPS):
+        if event.get("cat") != "prepare" and _BEGINS.search(op):
             found.setdefault(sizes_of(graph.get_operation_by_name(event["name"])), []).append(event["dur"] * 1e-6)
     return found
 
