@@ -67,7 +67,6 @@ TYPE_ERRORS: dict[str, Act] = {
     "integer that no dtype holds": lambda t: tf.constant(2**70),
     "bool of a tensor": lambda t: bool(t.real > 0),
     "and of tensors": lambda t: (t.real > 0) and t.real,
-    "bool of a variable": lambda t: bool(t.variable),
     "length of a tensor": lambda t: len(t.vector),
     "iteration over an unknown size": lambda t: list(t.fed),
     "iteration over an unknown rank": lambda t: list(t.unknown),

@@ -105,7 +105,8 @@ def _example(text: str) -> tuple[str, str]:
     return program, rest.split("```text\n")[1].split("```")[0]
 
 
-@pytest.mark.parametrize("family", families())
+# Ops of packages, which tests of these register in the same process, are on no page.
+@pytest.mark.parametrize("family", [name for name, ops in families().items() if not any(">" in op.name for op in ops)])
 def test_examples_use_their_ops(family: str) -> None:
     shown = {op.name: example(op) for op in families()[family] if op.name not in written().reasons}
     assert [name for name, found in shown.items() if found is None] == []

