@@ -9,8 +9,12 @@ from typing import Any
 from timberframe_conformance.case import NotApplicableError
 from timberframe_conformance.mutants.base import seam_mutant
 from timberframe_conformance.replacements import Replacements
-from timberframe_core.compiler.passes import merge, pads, pipeline
+from timberframe_core.compiler.dense import lists
+from timberframe_core.compiler.passes import cover, merge, pads, pipeline, powers
 from timberframe_core.compiler.passes.rewriter import ClusterRewriter, ProgramRewriter
+from timberframe_core.compiler.passes.simplify import SIMPLIFY
+from timberframe_core.compiler.raising import branches, loops
+from timberframe_core.compiler.raising.scope import Scope
 from timberframe_core.plugin.fusion import FUSED
 from timberframe_core.plugin.passes import PassRegistry
 
@@ -73,13 +77,58 @@ def _(r: Replacements, target: Any) -> None:
                 known = first.setdefault((node.op.name, node.outputs[0].static_shape), node)
                 rewriter.replace(node.outputs[0], known.outputs[0])
 
+    _run_instead(r, "cse", merges)
+
+
+def _run_instead(r: Replacements, name: str, run: Any) -> None:
+    """Lets a pass do something else."""
+
     def make(selected: Any) -> Any:
         def other(*given: Any) -> Any:
-            return [dataclasses.replace(p, run=merges) if p.name == "cse" else p for p in selected(*given)]
+            return [dataclasses.replace(p, run=run) if p.name == name else p for p in selected(*given)]
 
         return other
 
     r.replace(PassRegistry, "selected", make)
+
+
+@seam_mutant("leaves-out-order", "the pass simplify leaves out nodes whatever they wait for", SUITE)
+def _(r: Replacements, target: Any) -> None:
+    def leaves_out(rewriter: Any) -> None:
+        for node in rewriter.nodes:
+            if node.op.passes_through:
+                node.control = []
+        SIMPLIFY.run(rewriter)
+
+    _run_instead(r, "simplify", leaves_out)
+
+
+@seam_mutant("cube-is-fourth", "the pass powers computes the fourth power for the third", SUITE)
+def _(r: Replacements, target: Any) -> None:
+    r.replace(powers, "_CHAINS", lambda chains: {**chains, 3: chains[4]})
+
+
+@seam_mutant("one-power-for-all", "the pass powers takes the first of several exponents for all", SUITE)
+def _(r: Replacements, target: Any) -> None:
+    def first(x: Any) -> float:
+        value = x.node.attrs["value"] if x.node.op.role == "constant" else None
+        return float(value.flat[0]) if value is not None and value.size else float("nan")
+
+    r.replace(powers, "_scalar", lambda _: first)
+
+
+@seam_mutant("pads-with-zeros-alone", "the pass pads puts zeros where the border mirrors the image", SUITE)
+def _(r: Replacements, target: Any) -> None:
+    def zeros(rewriter: Any) -> None:
+        for node in rewriter.nodes:
+            if node.op.name == "MirrorPad":
+                inputs, types = rewriter.inputs(node), {n: node.attrs[n] for n in ("T", "Tpaddings")}
+                made = rewriter.create("Pad", inputs, types, like=node)
+                rewriter.insert(made, node)
+                rewriter.replace(node.outputs[0], made.outputs[0])
+                rewriter.erase(node)
+
+    _run_instead(r, "pads", zeros)
 
 
 @seam_mutant("pads-exchanged", "the pass pads exchanges the amounts before and after", SUITE)
@@ -92,6 +141,70 @@ def _(r: Replacements, target: Any) -> None:
         return exchanged
 
     r.replace(pads, "_amounts", make)
+
+
+@seam_mutant("covered-inputs-exchanged", "the pass cover exchanges the last two inputs of the nodes", SUITE, "patterns")
+def _(r: Replacements, target: Any) -> None:
+    if not target.device.kernels.covering(target.device.type):
+        raise NotApplicableError("the device has no kernel for several nodes")
+
+    def make(covered: Any) -> Any:
+        def exchanged(*given: Any) -> Any:
+            node = covered(*given)
+            if len(node.inputs) > 3 and node.inputs[-1].shape == node.inputs[-2].shape:
+                node.inputs[-2:] = node.inputs[:-3:-1]
+            return node
+
+        return exchanged
+
+    r.replace(cover, "_covered", make)
+
+
+@seam_mutant("branches-exchanged", "the pass functionalize takes the branch of true for that of false", SUITE)
+def _(r: Replacements, target: Any) -> None:
+    def make(add_if: Any) -> Any:
+        def exchanged(scope: Any, name: str, pred: Any, bodies: Any, values: Any, waits: Any) -> Any:
+            return add_if(scope, name, pred, bodies[::-1], [(t, found[::-1]) for t, found in values], waits)
+
+        return exchanged
+
+    r.replace(branches, "add_if", make)
+
+
+@seam_mutant("results-of-a-loop-exchanged", "the pass functionalize gives a loop's results in the other order", SUITE)
+def _(r: Replacements, target: Any) -> None:
+    def make(leave: Any) -> Any:
+        def exchanged(self: Any, made: Any) -> None:
+            self.variables.reverse()
+            leave(self, made)
+
+        return exchanged
+
+    r.replace(loops._Loop, "_leave", make)
+
+
+@seam_mutant("accesses-in-any-order", "the pass functionalize reads references before updates that come first", SUITE)
+def _(r: Replacements, target: Any) -> None:
+    r.replace(Scope, "waits", lambda _: lambda *given: [])
+
+
+@seam_mutant("first-row-for-all", "the pass dense_lists reads the first row whatever the index", SUITE)
+def _(r: Replacements, target: Any) -> None:
+    def first(b: Any, op: Any, inputs: Any) -> Any:
+        return lists._get_item(b, op, [inputs[0], b.constant(0), inputs[2]])
+
+    r.replace(lists, "RULES", lambda rules: {**rules, "TensorListGetItem": first})
+
+
+@seam_mutant("rows-forgotten", "the pass dense_lists forgets the rows that were written before", SUITE)
+def _(r: Replacements, target: Any) -> None:
+    def forgets(b: Any, op: Any, inputs: Any) -> Any:
+        given = inputs[0]
+        if given.tensor is not None:
+            given = dataclasses.replace(given, tensor=b.zeros(given.tensor.static_shape, given.storage))
+        return lists._set_item(b, op, [given, *inputs[1:]])
+
+    r.replace(lists, "RULES", lambda rules: {**rules, "TensorListSetItem": forgets})
 
 
 @seam_mutant("half-a-pass", "what a pass recorded before it failed is done, and no error is raised", SUITE)

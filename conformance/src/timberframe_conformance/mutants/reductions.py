@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 
 from timberframe_conformance.mutants.base import Call, mutant
+from timberframe_conformance.tolerance.rounding import round_to
+from timberframe_core.dtypes import as_dtype
 
+BFLOAT16 = as_dtype("bfloat16").numpy
 FLOATS = ("float32", "float64")
 
 
@@ -133,6 +136,27 @@ def _(c: Call) -> Any:
 def _(c: Call) -> Any:
     a, b = c.inputs
     return c.true[0] * 2 if a.ndim != b.ndim else c.true
+
+
+@mutant("product-of-rounded", "MatMul", "numbers are rounded to bfloat16 though nobody asked for it", ("float32",))
+def _(c: Call) -> Any:
+    return c.reference(*(round_to(round_to(x, BFLOAT16), x.dtype) for x in c.inputs))
+
+
+@mutant("filter-rounded", "Conv2D", "filters are rounded to bfloat16 though nobody asked for it", ("float32",))
+def _(c: Call) -> Any:
+    x, filter = c.inputs
+    return c.reference(x, round_to(round_to(filter, BFLOAT16), filter.dtype))
+
+
+@mutant("sums-in-half", "MatMul", "sums are rounded to 16 bits at each step", ("bfloat16", "float16"))
+def _(c: Call) -> Any:
+    a, b = (x.T if c.attrs[f"transpose_{n}"] else x for x, n in zip(c.inputs, "ab", strict=True))
+    total = np.zeros((a.shape[0], b.shape[1]), c.node.outputs[0].dtype)
+    with np.errstate(all="ignore"):
+        for k in range(a.shape[1]):
+            total = total + a[:, k : k + 1] * b[k]
+    return total
 
 
 @mutant("addn-two", "AddN", "only the first two tensors are added", ("float32", "int32"))

@@ -55,6 +55,13 @@ class Net:
         w = self.weights(size, size, x.wide.shape[3], channels)
         return self.op("Conv2D", x, w, strides=(1, stride, stride, 1), padding="SAME")
 
+    def batch_norm(self, x: Value) -> Value:
+        """Batch normalisation by given statistics."""
+        width = x.wide.shape[3]
+        scale, offset, mean = (self.twin.constant(self.rng.normal(1, 0.1, width), "float32") for _ in range(3))
+        variance = self.twin.constant(self.rng.uniform(0.5, 2, width), "float32")
+        return self.op("FusedBatchNormV3", x, scale, offset, mean, variance, is_training=False, epsilon=1e-3)
+
     def norm(self, x: Value) -> Value:
         """Layer normalisation over the last axis, from elementary ops."""
         last = self.twin.constant([-1])
@@ -85,16 +92,9 @@ def _mobile(net: Net, batch: int) -> Value:
     for channels in (8, 12):
         w = net.weights(3, 3, x.wide.shape[3], 1)
         x = net.op("DepthwiseConv2dNative", x, w, strides=(1, 1, 1, 1), padding="SAME")
-        x = net.op("Relu6", _batch_norm(net, net.conv(x, channels, 1)))
+        x = net.op("Relu6", net.batch_norm(net.conv(x, channels, 1)))
     pooled = net.op("Mean", x, net.twin.constant([1, 2]))
     return net.op("Softmax", net.dense(pooled, 10))
-
-
-def _batch_norm(net: Net, x: Value) -> Value:
-    width = x.wide.shape[3]
-    scale, offset, mean = (net.twin.constant(net.rng.normal(1, 0.1, width), "float32") for _ in range(3))
-    variance = net.twin.constant(net.rng.uniform(0.5, 2, width), "float32")
-    return net.op("FusedBatchNormV3", x, scale, offset, mean, variance, is_training=False, epsilon=1e-3)
 
 
 def _attention(net: Net, batch: int) -> Value:
