@@ -62,13 +62,14 @@ def test_windows_are_placed_as_the_attrs_say(op: str, attrs: Mapping[str, Any]) 
 
 @pytest.mark.parametrize("isa", available_isas())
 @pytest.mark.parametrize("channels", [3, 8, 20, 56, 70])
-@pytest.mark.parametrize("taps", [3, 5])
+@pytest.mark.parametrize("taps", [3, 5, 7])
+@pytest.mark.parametrize("width", [43, 18])
 @pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2)])
 def test_depthwise_windows_are_right_in_wide_rows(
-    isa: str, channels: int, taps: int, stride: int, dilation: int
+    isa: str, channels: int, taps: int, width: int, stride: int, dilation: int
 ) -> None:
     attrs = EVEN | {"strides": (1, stride, stride, 1), "dilations": (1, dilation, dilation, 1)}
-    _check("DepthwiseConv2dNative", attrs, _random((2, 7, 43, channels)), _random((taps, taps, channels, 1)), isa)
+    _check("DepthwiseConv2dNative", attrs, _random((2, 7, width, channels)), _random((taps, taps, channels, 1)), isa)
 
 
 @pytest.mark.parametrize("isa", available_isas())
@@ -105,6 +106,28 @@ def test_images_of_a_batch_are_convolved_as_each_by_itself(
     sizes[0] = 1
     parts = [run_op("Conv2DBackpropInput", attrs, [sizes, w, y], isa)[0] for y in each]
     np.testing.assert_array_equal(back, np.concatenate(parts))
+
+
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize(
+    "attrs", [EVEN, EVEN | {"strides": (1, 2, 2, 1)}, _BEYOND, _SPREAD], ids=["same", "apart", "beyond", "spread"]
+)
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("batch", [1, 3, 8])
+def test_deep_images_hardly_larger_than_the_window_are_right(
+    isa: str, attrs: Mapping[str, Any], groups: int, batch: int
+) -> None:
+    x, w = _random((batch, 5, 4, 64 * groups)), _random((5, 3, 64, 104 * groups))
+    _check("Conv2D", attrs, x, w, isa)
+    (plain,) = run_op("Conv2D", attrs, [x, w], isa)
+    for threads in (1, 3):
+        (packed,) = run_op("Conv2D", attrs, [x, w], isa, constants=(1,), threads=threads)
+        np.testing.assert_array_equal(packed, plain)
+    sizes = np.array(x.shape, np.int32)
+    backs = [
+        run_op("Conv2DBackpropInput", attrs, [sizes, w, plain], isa, constants=constants)[0] for constants in ((), (1,))
+    ]
+    np.testing.assert_array_equal(*backs)
 
 
 @pytest.mark.parametrize("isa", available_isas())

@@ -74,6 +74,16 @@ def test_one_pixel_of_many_channels_is_finished(isa: str, groups: int, channels:
 
 
 @pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("channels", [64, 136])
+def test_deep_images_hardly_larger_than_the_window_are_finished(isa: str, groups: int, channels: int) -> None:
+    with tf.Graph().as_default(), tf.device("/cpu:0"):
+        placeholder = tf.placeholder(tf.float32, [2, 4, 3, 128])
+        y = layer(placeholder, channels, True, True, tf.nn.relu6, depth=128 // groups)
+        check_bits(y, {placeholder: random(2, 4, 3, 128)}, 4, {"CPU": {"isa": isa}}, fold=False)
+
+
+@pytest.mark.parametrize("isa", available_isas())
 @pytest.mark.parametrize("channels", [3, 16, 70])
 @pytest.mark.parametrize("activation", [None, tf.nn.relu, tf.nn.relu6])
 def test_the_bits_of_a_depthwise_convolution_are_those_of_the_parts(isa: str, channels: int, activation: Any) -> None:

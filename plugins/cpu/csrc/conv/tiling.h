@@ -29,6 +29,10 @@
 #define SCANNED_PIXELS 256   /* pixels from which on it pays to look whether a filter is finite */
 #define GATHERED_TERMS 8192  /* most terms of a single pixel whose window is copied together: they fit on the stack */
 #define TRIMMED_CHANNELS 16  /* input channels from which on taps outside the image are left out of a row */
+#define LEAST_TAP_TERMS 64   /* input channels from which on taps are applied one by one */
+#define MOST_TAP_PIXELS 4    /* ... if the image has at most so many pixels for each tap of a window's side, */
+#define MOST_SHARE_INSIDE 0.9 /* ... and no more of all taps are in the image than this, */
+#define MOST_SHARE_TOGETHER 0.75 /* ... nor than this, where TOGETHER images make tiles whose pixels meet the same taps */
 #define TOGETHER 6           /* images of as many channels whose pixels at one place make a tile: they meet the same taps */
 
 /* The pixels of a tile: of each the first tap of its window, negative where it hangs over the edge, that tap's element in

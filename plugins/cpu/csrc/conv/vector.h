@@ -34,11 +34,11 @@ typedef double half_double __attribute__((vector_size(TF_HALF_BYTES)));
 typedef float unaligned_half_float __attribute__((vector_size(TF_HALF_BYTES), aligned(4), may_alias));
 typedef double unaligned_half_double __attribute__((vector_size(TF_HALF_BYTES), aligned(8), may_alias));
 
-/* Before a loop of at most 12 iterations that is to be unrolled completely, so that its arrays become registers. */
+/* Before a loop of at most 16 iterations that is to be unrolled completely, so that its arrays become registers. */
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
-#define UNROLL _Pragma("GCC unroll 12")
+#define UNROLL _Pragma("GCC unroll 16")
 #endif
 
 /* a * b + c, rounded once where the processor can. */
