@@ -131,6 +131,34 @@ def test_deep_images_hardly_larger_than_the_window_are_right(
 
 
 @pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize(
+    "attrs", [EVEN, EVEN | {"strides": (1, 2, 2, 1)}, EVEN | {"strides": (1, 4, 1, 1)}, _BEYOND], ids=str
+)
+@pytest.mark.parametrize(("depth", "channels"), [(1, 32), (3, 70), (32, 5)])
+@pytest.mark.parametrize("value", [1, np.nan])
+def test_lines_of_few_channels_are_convolved_as_if_padded(
+    isa: str, attrs: Mapping[str, Any], depth: int, channels: int, value: float
+) -> None:
+    x, w = _random((3, 9, 29, depth)), _random((3, 5, depth, channels))
+    if np.isfinite(value):
+        _check("Conv2D", attrs, x, w, isa)
+    w[2, 0, 0, 3] = value
+    sides = attrs.get("explicit_paddings")
+    if sides is None:
+        above, left = (
+            max((-(-n // s) - 1) * s + k - n, 0) for n, s, k in zip((9, 29), attrs["strides"][1:3], (3, 5), strict=True)
+        )
+        sides = (0, 0, above // 2, above - above // 2, left // 2, left - left // 2, 0, 0)
+    around = np.pad(x, [(sides[2 * i], sides[2 * i + 1]) for i in range(4)])
+    plain = {"strides": attrs["strides"], "padding": "VALID"}
+    (expected,) = run_op("Conv2D", plain, [around, w], isa)
+    for threads in (1, 3):
+        for constants in ((), (1,)):
+            (got,) = run_op("Conv2D", attrs, [x, w], isa, threads=threads, constants=constants)
+            np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("isa", available_isas())
 @pytest.mark.parametrize("value", [np.inf, np.nan])
 def test_a_filter_that_is_not_finite_meets_the_zeros_outside_the_image(isa: str, value: float) -> None:
     x, w = _random((13, 6, 5, 20)), _random((3, 3, 20, 34))

@@ -19,22 +19,26 @@ typedef struct finish_float {
   int64_t padded;
 } finish_float;
 
-/* Finishes sum[0 to ROWS - 1][v], registers with the channels from `at` on. Where a step is absent, numbers take its
- * place that leave each value as it is, to the bit: -0 for a sum, 0 for a difference, 1 for a product, infinities. */
+/* Finishes sum[0 to ROWS - 1][v], registers with the channels from `at` on. Steps that are absent take no time. */
 #define FINISH_SUMS_float(KIND, UNALIGNED_KIND, ROWS, finish, at, v)                                            \
   do {                                                                                                          \
-    const KIND zero = {0}, lower = zero + (finish)->lower, upper = zero + (finish)->upper;                      \
-    KIND bias = -zero, center = zero, factor = zero + 1, offset = -zero;                                        \
-    if ((finish)->bias) bias = (KIND)*(const UNALIGNED_KIND *)((finish)->bias + (at));                          \
-    if ((finish)->factors) {                                                                                    \
-      center = (KIND)*(const UNALIGNED_KIND *)((finish)->centers + (at));                                       \
-      factor = (KIND)*(const UNALIGNED_KIND *)((finish)->factors + (at));                                       \
-      offset = (KIND)*(const UNALIGNED_KIND *)((finish)->offsets + (at));                                       \
+    if ((finish)->bias) {                                                                                       \
+      const KIND bias = (KIND)*(const UNALIGNED_KIND *)((finish)->bias + (at));                                 \
+      UNROLL for (int r = 0; r < (ROWS); r++) sum[r][v] += bias;                                                \
     }                                                                                                           \
-    UNROLL for (int r = 0; r < (ROWS); r++) {                                                                   \
-      KIND x = (sum[r][v] + bias - center) * factor + offset;                                                   \
-      x = SELECTED(KIND, x <= lower, lower, x);                                                                 \
-      sum[r][v] = SELECTED(KIND, x > upper, upper, x);                                                          \
+    if ((finish)->factors) {                                                                                    \
+      const KIND center = (KIND)*(const UNALIGNED_KIND *)((finish)->centers + (at));                            \
+      const KIND factor = (KIND)*(const UNALIGNED_KIND *)((finish)->factors + (at));                            \
+      const KIND offset = (KIND)*(const UNALIGNED_KIND *)((finish)->offsets + (at));                            \
+      UNROLL for (int r = 0; r < (ROWS); r++) sum[r][v] = (sum[r][v] - center) * factor + offset;               \
+    }                                                                                                           \
+    if ((finish)->lower > -INFINITY) {                                                                          \
+      const KIND lower = (KIND){0} + (finish)->lower;                                                           \
+      UNROLL for (int r = 0; r < (ROWS); r++) sum[r][v] = SELECTED(KIND, sum[r][v] <= lower, lower, sum[r][v]); \
+    }                                                                                                           \
+    if ((finish)->upper < INFINITY) {                                                                           \
+      const KIND upper = (KIND){0} + (finish)->upper;                                                           \
+      UNROLL for (int r = 0; r < (ROWS); r++) sum[r][v] = SELECTED(KIND, sum[r][v] > upper, upper, sum[r][v]);  \
     }                                                                                                           \
   } while (0)
 #define SELECTED(KIND, mask, a, b) (KIND)(((mask) & (__typeof__(mask))(a)) | (~(mask) & (__typeof__(mask))(b)))

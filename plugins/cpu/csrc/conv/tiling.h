@@ -28,6 +28,8 @@
 #define SERIAL_TERMS 32768   /* products worth a thread */
 #define SCANNED_PIXELS 256   /* pixels from which on it pays to look whether a filter is finite */
 #define GATHERED_TERMS 8192  /* most terms of a single pixel whose window is copied together: they fit on the stack */
+#define MOST_LINE_CHANNELS 32   /* input channels up to which lines of the image are copied */
+#define MOST_LINE_ELEMENTS 8192 /* ... if as many as a window meets have no more elements: they fit on the stack */
 #define TRIMMED_CHANNELS 16  /* input channels from which on taps outside the image are left out of a row */
 #define LEAST_TAP_TERMS 64   /* input channels from which on taps are applied one by one */
 #define MOST_TAP_PIXELS 4    /* ... if the image has at most so many pixels for each tap of a window's side, */
