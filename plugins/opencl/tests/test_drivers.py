@@ -83,12 +83,13 @@ def test_a_device_that_was_replaced_is_refused() -> None:
         drivers.device(len(drivers.devices()), report)
 
 
-def test_more_memory_is_no_other_device() -> None:
+@pytest.mark.parametrize("given", ["memory", "compute_units"])
+def test_a_device_that_is_given_more_is_no_other(given: str) -> None:
     drivers = Drivers()
     try:
         found = drivers.devices()
     except UnavailableError:
         pytest.skip("no OpenCL driver is installed")
     report = Report.of(found[0])
-    grown = Report(**{**vars(report), "memory": report.memory + 1})
+    grown = Report(**{**vars(report), given: getattr(report, given) + 1})
     assert drivers.device(0, grown) is found[0]

@@ -113,7 +113,8 @@ def _platforms() -> list[cl.Platform]:
 
 
 def _lasting(report: Report) -> Report:
-    return replace(report, memory=0, largest_buffer=0)
+    """The report without what depends on the memory and the cores that a process is given."""
+    return replace(report, memory=0, largest_buffer=0, compute_units=0)
 
 
 def _vendors() -> Path:
@@ -133,7 +134,8 @@ def _memory() -> Path | None:
     if len(drivers) == 1:
         return None
     settings = sorted(item for item in os.environ.items() if item[0].startswith(_SETTINGS))
-    machine = platform.node(), platform.processor(), os.cpu_count(), os.sysconf("SC_PHYS_PAGES")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    machine = platform.node(), platform.processor(), cores, os.sysconf("SC_PHYS_PAGES")
     text = json.dumps([list(Report.__annotations__), machine, settings, drivers])
     return cache_folder("opencl") / "devices" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
 
