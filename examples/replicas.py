@@ -51,8 +51,10 @@ def main() -> None:
             hooks.append(optimizer.make_session_run_hook(is_chief, num_tokens=0))
         train = optimizer.minimize(loss, global_step=step)
 
+    # Without filters a session waits for all workers, also for one that has trained until the last step and has ended.
+    config = tf.ConfigProto(device_filters=["/job:ps", worker])
     with tf.train.MonitoredTrainingSession(
-        master=server.target, is_chief=is_chief, checkpoint_dir=flags.folder, hooks=hooks, max_wait_secs=60
+        master=server.target, is_chief=is_chief, checkpoint_dir=flags.folder, hooks=hooks, config=config
     ) as session:
         values = []
         while not session.should_stop():

@@ -212,7 +212,7 @@ class RecoverableSession(WrappedSession):
             try:
                 return self._create()
             except LOST as e:
-                logging.info("a session was lost while it was made (%s); another one is made", e)
+                logging.warning("a session was lost while it was made (%s); another one is made", e)
 
     def _check_stop(self) -> bool:
         if self._sess is None:

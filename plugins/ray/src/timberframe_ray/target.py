@@ -50,8 +50,7 @@ def _in_order(where: Address, config: SessionConfig) -> list[tuple[str, int]]:
     tasks = engine.tasks_of(where.cluster)
     if not tasks:
         raise engine.not_found(where.cluster)
-    worker = engine.find_worker(where.cluster, *tasks[0])
-    jobs = engine.describe(worker)["jobs"]
+    jobs = engine.describe(_worker(where.cluster, *tasks[0]))["jobs"]
     known = [(job, task) for job, numbers in jobs.items() for task in numbers]
     wanted = [(job, task) for job, task in known if config.allows(f"/job:{job}/replica:0/task:{task}")]
     if not wanted:
@@ -80,11 +79,15 @@ def open(address: str, config: SessionConfig) -> RemoteTarget:
 
 
 def _link(cluster: str, job: str, task: int, url: str, settings: Mapping[str, Any]) -> Link:
-    name = f"/job:{job}/replica:0/task:{task}"
-    worker = engine.find_worker(cluster, job, task)
-    if worker is None:
-        raise UnavailableError(f"device {name} of target '{url}': it has no worker any more")
-    return Link(worker, name, url, settings)
+    return Link(_worker(cluster, job, task), f"/job:{job}/replica:0/task:{task}", url, settings)
+
+
+def _worker(cluster: str, job: str, task: int) -> engine.Handle:
+    """The worker of a task that had one a moment ago."""
+    found = engine.find_worker(cluster, job, task)
+    if found is None:
+        raise UnavailableError(f"cluster '{cluster}': /job:{job}/task:{task} has no worker any more")
+    return found
 
 
 def reset(address: str, containers: Sequence[str]) -> None:
