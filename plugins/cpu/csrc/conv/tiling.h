@@ -30,6 +30,7 @@
 #define GATHERED_TERMS 8192  /* most terms of a single pixel whose window is copied together: they fit on the stack */
 #define MOST_LINE_CHANNELS 32   /* input channels up to which lines of the image are copied */
 #define MOST_LINE_ELEMENTS 8192 /* ... if as many as a window meets have no more elements: they fit on the stack */
+#define FAR_BYTES (1 << 19)  /* results from which on their cache lines are fetched before they are written */
 #define TRIMMED_CHANNELS 16  /* input channels from which on taps outside the image are left out of a row */
 #define LEAST_TAP_TERMS 64   /* input channels from which on taps are applied one by one */
 #define MOST_TAP_PIXELS 4    /* ... if the image has at most so many pixels for each tap of a window's side, */
