@@ -25,6 +25,7 @@ from timberframe_core.plugin.contracts import (
     Pending,
     RunContext,
 )
+from timberframe_core.plugin.device_defaults import DeviceDefaults
 from timberframe_core.runtime.device_array import DeviceArray
 from timberframe_core.runtime.drivers import prepare
 from timberframe_core.runtime.located import copied, to_host
@@ -32,6 +33,8 @@ from timberframe_core.runtime.overlap import Overlapped, overlapping, wait_for_e
 
 if TYPE_CHECKING:
     from timberframe_core.runtime.runtime import Runtime
+
+_HERE = DeviceDefaults.incarnation
 
 
 def run_to_end(
@@ -87,7 +90,12 @@ def _traced_copy(located: Located, output: Output, context: RunContext) -> np.nd
 def _trace_fetch(output: Output, start: int, device: Device, found: np.ndarray, context: RunContext) -> None:
     assert context.trace is not None
     end = time.perf_counter_ns()
-    context.trace.event(f"fetch {output.name}", "copy", start, end, device.spec, target="host", bytes=found.nbytes)
+    context.trace.event(f"fetch {output.name}", "copy", start, end, _copies(device), target="host", bytes=found.nbytes)
+
+
+def _copies(device: Device) -> str:
+    """The track of copies to and from a device: one of their own where another process runs the nodes meanwhile."""
+    return device.spec if device.incarnation == _HERE else f"{device.spec}/memcpy"
 
 
 def _start_fetch(located: Located, plan: Plan, cancel: CancelToken, on_device: bool) -> Pending:
@@ -235,7 +243,7 @@ class Run:
             raise
         except Exception as e:
             raise _unknown(e, device) from e
-        if self.context.trace is not None:
+        if self.context.trace is not None and device.incarnation == _HERE:  # another process reports its own
             names = [n.name for n in bound.stage.nodes]
             self.context.trace.event(
                 f"cluster of {len(names)} nodes", "cluster", start, time.perf_counter_ns(), device.spec, nodes=names
@@ -319,7 +327,8 @@ class Run:
                 raise specialise.located_on(named, (x.node,), device) from e.__cause__
             if self.context.trace is not None and not device.host_memory:
                 end, nbytes = time.perf_counter_ns(), np.asarray(array).nbytes
-                self.context.trace.event(f"feed {x.name}", "copy", start, end, device.spec, source="host", bytes=nbytes)
+                track = _copies(device)
+                self.context.trace.event(f"feed {x.name}", "copy", start, end, track, source="host", bytes=nbytes)
             return made
         if x in self.sent:
             start = self.sent[x].start
@@ -344,7 +353,7 @@ class Run:
             end = time.perf_counter_ns()
             nbytes = np.dtype(array.dtype).itemsize * math.prod(array.shape)
             self.context.trace.event(
-                f"_Recv {x.name}", "copy", start, end, device.spec, source=source.spec, bytes=nbytes
+                f"_Recv {x.name}", "copy", start, end, _copies(device), source=source.spec, bytes=nbytes
             )
         return array
 

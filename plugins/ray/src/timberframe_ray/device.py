@@ -9,7 +9,7 @@ import numpy as np
 
 import timberframe_sdk as sdk
 from timberframe_ray import engine
-from timberframe_ray.link import Link, Returned
+from timberframe_ray.link import ANSWER_SECONDS, Link, Returned
 from timberframe_sdk.remote.device import RemoteArray, RemoteDevice, RemoteExecutable
 
 INLINE_BYTES = 100_000
@@ -73,6 +73,13 @@ class RayDevice(RemoteDevice):
             return None
         return self._placed(a.leave().ref(), a.dtype, a.shape)
 
+    def ask_clock(self) -> int:
+        try:
+            found: int = engine.get(self.link.tell("clock"), ANSWER_SECONDS)  # it passes by what the worker has to do
+        except (TimeoutError, engine.LostError) as e:
+            raise self.link.unavailable(e) from None
+        return found
+
     def host_call(self, work: bytes, inputs: Sequence[Any], cancel: sdk.CancelToken) -> Sequence[Any]:
         given = []
         for array, home in inputs:
@@ -114,16 +121,19 @@ class RayExecutable(RemoteExecutable):
         device, link = self.device, self.device.link
         numbers = [link.number() for _ in self._outputs]
         leaving = [] if self._dynamic else sorted(self.leaving)
+        report_to_trace = self.reporter(context)
         answer, returned = link.add(
             "run", (), context.cancel, [(device.index, numbers[i]) for i in leaving],
             executable=self.number, inputs=[x.number for x in inputs], mode=context.mode, fence=context.fence,
-            outputs=numbers,
+            outputs=numbers, trace=context.trace is not None,
         )  # fmt: skip
         if self._dynamic or context.late is None:
-            described: Any = answer.result()
+            found = answer.result()
+            report_to_trace(found)
+            described: Any = found["made"]
         else:
             described = [(n, *kind) for n, kind in zip(numbers, self._outputs, strict=True)]
-            context.late.add(self, answer, lambda _: None)
+            context.late.add(self, answer, report_to_trace)
         made = [RayArray(device, x, (self, i)) for i, x in enumerate(described)]
         for i, result in zip(leaving, returned, strict=True):
             made[i].returned = result

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from itertools import count
@@ -83,7 +84,14 @@ class ClientSession(TaskSession):
             raise
 
     def do_run(
-        self, executable: int, inputs: list[int], mode: str, fence: str, run: int, outputs: Sequence[int | None] = ()
+        self,
+        executable: int,
+        inputs: list[int],
+        mode: str,
+        fence: str,
+        run: int,
+        outputs: Sequence[int | None] = (),
+        trace: bool = False,
     ) -> Any:
         try:
             if run in self.failed:
@@ -91,7 +99,7 @@ class ClientSession(TaskSession):
             for tensor in (self.kept[i] for i in inputs):
                 if isinstance(tensor, Failed):
                     raise_error(tensor.header)
-            return super().do_run(executable, inputs, mode, fence, run, outputs)
+            return super().do_run(executable, inputs, mode, fence, run, outputs, trace)
         except Exception as e:
             header = self.failed[run] = error_header(e)
             if len(self.failed) > _FAILED_RUNS:
@@ -163,6 +171,10 @@ class Worker:
     def _ping(self, incarnation: int, session: int) -> bool:
         """Whether it is this incarnation and has the session."""
         return incarnation == self._task.incarnation and session in self._sessions
+
+    def _clock(self, session: int) -> int:
+        """The time by which it tells events of traces."""
+        return time.perf_counter_ns()
 
     def _cancel(self, session: int, run: int) -> None:
         if session in self._sessions:

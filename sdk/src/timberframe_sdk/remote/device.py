@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 import timberframe_sdk as sdk
 from timberframe_core.dtypes import as_dtype
 from timberframe_core.plugin.contracts import DEPENDS, Support
+from timberframe_sdk.remote.tracing import CLOCK_SECONDS, clock_offset, report
 
 
 class Link(Protocol):
@@ -122,12 +124,24 @@ class RemoteDevice(sdk.DeviceDefaults):
         self.incarnation = link.incarnation
         self.attributes = sdk.DeviceAttributes(memory, vendor, model, "", tuple(dtypes), unsupported)
         self.allocator = RemoteAllocator(self, alignment)
+        self._clock: tuple[float, int] | None = None
 
     def __repr__(self) -> str:
         return f"<Device {self.name} ({self.attributes.model})>"
 
     def call(self, call: str, *arrays: np.ndarray, cancel: sdk.CancelToken | None = None, **details: Any) -> Any:
         return self.link.call(self.spec, call, arrays, cancel, device=self.index, **details)
+
+    def ask_clock(self) -> int:
+        """The time by which the worker tells events of traces."""
+        found: int = self.call("clock")
+        return found
+
+    def clock_offset(self) -> int:
+        """Nanoseconds by which that is ahead of this process's clock: measured, and known for a while."""
+        if self._clock is None or time.monotonic() - self._clock[0] > CLOCK_SECONDS:
+            self._clock = time.monotonic(), clock_offset(self.ask_clock)
+        return self._clock[1]
 
     def array(self, described: Sequence[Any]) -> RemoteArray:
         """A tensor that the worker has made: its number, dtype and shape."""
@@ -162,6 +176,7 @@ class RemoteExecutable:
 
     def __init__(self, device: RemoteDevice, cluster: sdk.Cluster) -> None:
         self._device = device
+        self._nodes = [n.name for n in cluster.nodes]
         number, *sizes = device.call("compile", np.frombuffer(sdk.write_cluster(cluster), np.uint8))
         self.number, self.memory = number, sdk.Memory(*sizes)
 
@@ -172,11 +187,22 @@ class RemoteExecutable:
     def run(self, inputs: Sequence[RemoteArray], context: sdk.RunContext) -> list[RemoteArray]:
         self.refuse_observer(context)
         numbers = [x.number for x in inputs]
-        made = self._device.link.call(
+        report_to_trace = self.reporter(context)
+        answer = self._device.link.call(
             self._device.spec, "run", (), context.cancel,
             executable=self.number, inputs=numbers, mode=context.mode, fence=context.fence,
+            trace=context.trace is not None,
         )  # fmt: skip
-        return [self._device.array(x) for x in made]
+        report_to_trace(answer)
+        return [self._device.array(x) for x in answer["made"]]
+
+    def reporter(self, context: sdk.RunContext) -> Callable[[Any], None]:
+        """Before a run: what reports to its trace when it gets the worker's answer; nothing where there is none."""
+        sink, device, nodes = context.trace, self._device, self._nodes
+        if sink is None:
+            return lambda _: None
+        offset = device.clock_offset()
+        return lambda answer: report(sink, answer["trace"], device.spec, nodes, offset)
 
     def refuse_observer(self, context: sdk.RunContext) -> None:
         """Raises UnimplementedError where somebody wants to see each node of a run."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ from timberframe_core.plugin.wire_reader import read_cluster
 from timberframe_core.runtime.devices import devices_for
 from timberframe_core.runtime.resources import ResourceStore
 from timberframe_core.runtime.shared_resources import carry_out
+from timberframe_sdk.remote.tracing import RecordedEvents
 
 _CANCELLED = CancelledError("the client cancelled the run")
 
@@ -146,13 +148,26 @@ class TaskSession:
         return [self.keep(executable), memory.persistent, memory.arena, memory.workspace]
 
     def do_run(
-        self, executable: int, inputs: list[int], mode: str, fence: str, run: int, outputs: Sequence[int | None] = ()
-    ) -> list[list[Any]]:
-        """Runs and describes what was made; outputs: the numbers that it gets."""
+        self,
+        executable: int,
+        inputs: list[int],
+        mode: str,
+        fence: str,
+        run: int,
+        outputs: Sequence[int | None] = (),
+        trace: bool = False,
+    ) -> dict[str, Any]:
+        """Runs; what was `made`, and for a `trace` what `report` takes. outputs: the numbers that they get."""
+        recorded = RecordedEvents() if trace else None
         with self._token(run) as token:
-            context = RunContext(token, mode=mode, fence=fence)
+            context = RunContext(token, recorded, mode, fence=fence)
             made = self.kept[executable].run([self.kept[i] for i in inputs], context)
-            return [self._described(x, n) for x, n in zip(made, outputs or [None] * len(made), strict=True)]
+            described = [self._described(x, n) for x, n in zip(made, outputs or [None] * len(made), strict=True)]
+        return {"made": described, "trace": None if recorded is None else recorded.as_plain()}
+
+    def do_clock(self, device: Device) -> int:
+        """The time by which events of traces are told."""
+        return time.perf_counter_ns()
 
     def do_host_call(self, *inputs: np.ndarray, work: bytes, device: Device, run: int, kept_bytes: int) -> list[Any]:
         """Carries out an op on a shared resource; outputs of more than kept_bytes stay here and are described."""
