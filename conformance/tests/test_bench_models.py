@@ -23,6 +23,7 @@ from timberframe_conformance.bench.models.sides import DEVICE, ONNXRUNTIME, TENS
 from timberframe_conformance.target import Target
 from timberframe_conformance.truth.graphs import Evaluator
 from timberframe_conformance.truth.reference import quiet
+from timberframe_sdk import plan_memory
 
 pytestmark = pytest.mark.slow
 
@@ -55,6 +56,30 @@ def losses(model: catalogue.Model, steps: int) -> list[float]:
     with tf.Session(graph=model.graph) as session:
         session.run(model.initialize)
         return [float(session.run([model.fetches[0], model.step], model.feeds)[0]) for _ in range(steps)]
+
+
+def arenas(model: catalogue.Model, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """Bytes of the arena of each of the CPU's programs, and of the most tensors in it that are alive together."""
+    preparation, plans = pytest.importorskip("timberframe_cpu.preparation"), []
+
+    def planned(*given: Any) -> Any:
+        plans.append(plan_memory(*given))
+        return plans[-1]
+
+    with tf.Session(graph=model.graph) as session, monkeypatch.context() as patch:
+        if model.initialize is not None:
+            session.run(model.initialize)
+        patch.setattr(preparation, "plan_memory", planned)
+        session.run([*model.fetches, *([] if model.step is None else [model.step])], model.feeds)
+    return [(plan.arena, plan.live) for plan in plans]
+
+
+@pytest.mark.parametrize("name", [*catalogue.names(), *catalogue.training_names()])
+def test_the_arena_is_hardly_larger_than_what_is_alive_together(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    build = catalogue.build_training if name in catalogue.training_names() else catalogue.build
+    found = arenas(build(name, device="/cpu:0"), monkeypatch)
+    assert found
+    assert all(live <= arena <= 1.05 * live for arena, live in found)
 
 
 @pytest.mark.parametrize("name", PLAIN)

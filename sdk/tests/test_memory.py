@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -70,6 +72,36 @@ def test_values_alive_together_never_overlap(seed: int) -> None:
         start, end = plan.offsets[made.id], plan.offsets[made.id] + made.nbytes
         assert all(end <= s or s + n <= start for s, n in spans)
         assert end <= plan.arena
+
+
+def layered(sizes: Sequence[Sequence[int]]) -> Cluster:
+    """Nodes in a row, each of which makes tensors of these sizes; each reads what the one before it made."""
+    values, nodes = [Value(0, FLOAT, (1,), "input")], []
+    inputs = values[:1]
+    for i, row in enumerate(sizes):
+        made = [Value(len(values) + k, FLOAT, (size,)) for k, size in enumerate(row)]
+        nodes.append(KernelNode("Op", f"n{i}", {}, inputs, made, None))
+        values += made
+        inputs = made
+    return Cluster(None, nodes, values[:1], values[-1:])
+
+
+def test_tensors_that_grow_leave_no_gaps() -> None:
+    """In the order in which they are made, each would be too large for what is free."""
+    cluster = layered([[16], [32], [64], [128], [256], [512], [1]])
+    plan = plan_memory(cluster, lambda node: (), 64)
+    assert plan.arena == plan.live == 4 * (256 + 512)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_plan_says_how_much_is_alive_together(seed: int) -> None:
+    rng = random.Random(seed)
+    cluster = layered([[16 * rng.randint(1, 100) for _ in range(rng.randint(1, 3))] for _ in range(60)])
+    plan = plan_memory(cluster, lambda node: (), 64)
+    escaping = cluster.outputs[0]
+    made = [sum(v.nbytes for v in node.outputs if v is not escaping) for node in cluster.nodes]
+    assert plan.live == max(a + b for a, b in itertools.pairwise(made))
+    assert plan.live <= plan.arena <= sum(made)
 
 
 def refused(fetch: object, feeds: dict[tf.Tensor, np.ndarray]) -> str:
