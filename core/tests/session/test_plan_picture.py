@@ -56,6 +56,16 @@ def test_each_device_has_a_lane_and_each_stage_a_frame(explained: Explanation) -
     assert text.count('fill-opacity="0.07"') == len(explained.stages)
 
 
+def test_what_another_stage_makes_is_named_in_the_frame_that_reads_it_and_at_the_line_between() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2], name="x")
+        text = tf.strings.as_string(tf.tanh(x, name="a"), name="text")
+        plan = session.explain(text, {x: np.ones(2)})
+    assert len(plan.stages) == 2
+    assert ">from 0</text>" in plan.as_svg()
+    assert "0 to 1\na: float32 (2,)" in titles(plan)
+
+
 def test_a_large_plan_is_drawn_stage_by_stage(monkeypatch: pytest.MonkeyPatch, explained: Explanation) -> None:
     monkeypatch.setattr(plan_picture, "MOST_NODES", 1)
     nodes = re.findall(r'class="node d\d"', explained.as_svg())

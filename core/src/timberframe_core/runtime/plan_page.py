@@ -47,8 +47,9 @@ def plan_fragment(plan: Explanation) -> str:
 
 _HOW = (
     "A column for each device, a frame for each cluster, in running order from top to bottom. What hovers over a node "
-    "says why it is there and what runs it; the small word in its corner is the pass that rewrote it. Dashed "
-    "lines are copies or waits between clusters, dashed nodes what is fed or kept between runs."
+    "says why it is there and what runs it; the small word in its corner is the pass that rewrote it. Dashed nodes are "
+    "what is fed or kept between runs, and what comes from another frame, by its number; dashed lines between frames "
+    "say what goes that way."
 )
 _LIVE = (
     "A bar for each node, in running order: the bytes of what nodes of the stage have made by then, and others still "

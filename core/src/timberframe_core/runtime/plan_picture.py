@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from timberframe_core.drawing.frames import GAP, Frame, Frames, arrange
 from timberframe_core.drawing.layered import Layout, layered
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ MOST_NODES = 400
 """Of a plan with more, each stage is drawn as one node."""
 ROW, NODE_HEIGHT, LETTER = 64.0, 36.0, 6.9
 """Between layers; of a node; of a letter at the size of the labels."""
-PAD, HEAD, GAP = 14.0, 26.0, 30.0
+PAD, HEAD = 14.0, 26.0
 LONGEST = 26
 COLOURS = (
     ("#0072b2", "#56b4e9"), ("#c44f00", "#f0883e"), ("#00805f", "#35c9a0"), ("#9c5188", "#e29bcb"),
@@ -29,7 +30,9 @@ _STAGE = "\0"
 """After the number, in the name of a stage that is drawn as a node."""
 _RULES = """.tf-plan{{background:{ground}}}.tf-plan text{{fill:{text};font:11px system-ui,sans-serif}}
 .tf-plan .small{{fill:{muted}}}.tf-plan .lane{{font-size:14px;font-weight:600}}.tf-plan .node rect{{fill:{surface}}}
-.tf-plan .edge{{stroke:{muted}}}.tf-plan .node:focus rect,.tf-plan .node:hover rect{{stroke-width:3}}
+.tf-plan .edge{{stroke:{muted}}}.tf-plan .head{{fill:{muted}}}
+.tf-plan .edge:hover,.tf-plan g:focus .edge{{stroke-width:3}}
+.tf-plan .node:focus rect,.tf-plan .node:hover rect{{stroke-width:3}}
 """
 LIGHT = {"ground": "#fbfbf9", "surface": "#ffffff", "text": "#1c2126", "muted": "#565e66"}
 DARK = {"ground": "#14171a", "surface": "#1c2024", "text": "#e6e8ea", "muted": "#a4adb5"}
@@ -49,13 +52,13 @@ STYLE = f"{LIGHT_STYLE}@media (prefers-color-scheme:dark){{{DARK_STYLE}}}"
 
 @dataclass
 class _Box:
-    """A stage as it is drawn: what is in it, where, and its place on the page."""
+    """A stage as it is drawn. nodes: its own. received: what its nodes read of other stages, and their numbers."""
 
     stage: StageReport
     nodes: Sequence[str]
+    received: Mapping[str, int]
     layout: Layout
-    top: float = 0.0
-    left: float = 0.0
+    colour: int
 
     @property
     def width(self) -> float:
@@ -65,42 +68,45 @@ class _Box:
     def height(self) -> float:
         return self.layout.height + HEAD + PAD
 
-    def center(self, node: str) -> tuple[float, float]:
-        """Where a node is on the page."""
-        return self.on_page(self.layout.centers[node])
-
-    def on_page(self, place: tuple[float, float]) -> tuple[float, float]:
-        """A place of the layout on the page."""
-        return self.left + (self.width - self.layout.width) / 2 + place[0], self.top + HEAD + place[1]
-
 
 def plan_svg(plan: Explanation, style: str = STYLE) -> str:
     """The drawing as an SVG element, with its style; light or dark as the reader's system asks."""
     stages = [s for s in plan.stages if s.nodes]
-    if sum(len(s.nodes) for s in stages) > MOST_NODES:
+    whole = sum(len(s.nodes) for s in stages) > MOST_NODES
+    if whole:
         names = {n: f"{i}{_STAGE}{_ops_of(plan, s)}" for i, s in enumerate(stages) for n in s.nodes}
     else:
         names = {n: n for s in stages for n in s.nodes}
     edges = {(names.get(a, a), names[b]): what for a, b, what in plan.edges if names.get(a, a) != names[b]}
+    homes = {names[n]: i for i, s in enumerate(stages) for n in s.nodes}
     shown = _hints(plan, names)
-    boxes = _boxes(stages, names, list(edges), shown)
     devices = list(dict.fromkeys(s.device for s in stages))
-    width, height, lanes = _place(boxes, devices, list(edges))
-    homes = {n: box for box in boxes for n in box.layout.centers}
-    parts = [_lane(device, lanes[device]) for device in devices]
-    parts += [_frame(i, box, devices.index(box.stage.device) % len(COLOURS)) for i, box in enumerate(boxes)]
-    parts += [_edge(homes, a, b, what) for (a, b), what in edges.items()]
-    parts += [
-        _node(box, n, devices.index(box.stage.device) % len(COLOURS), shown, n in box.nodes)
-        for box in boxes
-        for n in box.layout.centers
+    boxes = [
+        _box(i, stage, names, edges, homes, shown, devices.index(stage.device) % len(COLOURS), whole)
+        for i, stage in enumerate(stages)
     ]
+    between: dict[tuple[int, int], list[str]] = {}
+    for (a, b), what in edges.items():
+        if a in homes and homes[a] != homes[b]:
+            between.setdefault((homes[a], homes[b]), []).append(f"{_called(a)}: {what}")
+    heads = [LETTER * 1.4 * len(device) for device in devices]
+    lanes = [devices.index(box.stage.device) for box in boxes]
+    placed = arrange([Frame(x.width, x.height, lane) for x, lane in zip(boxes, lanes, strict=True)], heads, between)
+    parts = [_lane(device, middle) for device, middle in zip(devices, placed.lanes, strict=True)]
+    for i, (box, corner) in enumerate(zip(boxes, placed.corners, strict=True)):
+        parts += [_frame(i, box, corner), *_inside(box, corner, edges, shown)]
+    parts += [_line(placed, pair, carried) for pair, carried in between.items()]
     title = escape(f"plan for {', '.join(plan.fetches)}")
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="tf-plan" viewBox="0 0 {width:.0f} {height:.0f}" '
-        f'width="{width:.0f}" height="{height:.0f}" role="group" aria-label="{title}">\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="tf-plan" viewBox="0 0 {placed.width:.0f} {placed.height:.0f}" '
+        f'width="{placed.width:.0f}" height="{placed.height:.0f}" role="group" aria-label="{title}">\n'
         f"<style>{style}</style>\n" + "\n".join(parts) + "\n</svg>\n"
     )
+
+
+def _called(name: str) -> str:
+    """The name of a node, or what a stage that is drawn as one has."""
+    return name.split(_STAGE)[-1]
 
 
 def _ops_of(plan: Explanation, stage: StageReport) -> str:
@@ -110,45 +116,29 @@ def _ops_of(plan: Explanation, stage: StageReport) -> str:
     return f"{len(stage.nodes)} nodes: " + ", ".join(f"{op} {n}" for op, n in counts.most_common(3))
 
 
-def _boxes(
-    stages: Sequence[StageReport],
+def _box(
+    number: int,
+    stage: StageReport,
     names: Mapping[str, str],
-    edges: Sequence[tuple[str, str]],
+    edges: Mapping[tuple[str, str], str],
+    homes: Mapping[str, int],
     hints: Mapping[str, tuple[str, str, str]],
-) -> list[_Box]:
-    """Each stage with its nodes, and above them what no stage makes, in the first that reads it."""
-    made, boxes = {names[n] for s in stages for n in s.nodes}, []
-    for stage in stages:
-        own = list(dict.fromkeys(names[n] for n in stage.nodes))
-        members = set(own)
-        outside = [a for a, b in edges if b in members and a not in made]
-        inside = list(dict.fromkeys([*outside, *own]))
-        made.update(outside)
-        rank = {n: i for i, n in enumerate(inside)}
-        inner = [(a, b) for a, b in edges if rank.get(a, len(rank)) < rank.get(b, -1)]
-        widths = {n: _width(_label(n, hints)) for n in inside}
-        boxes.append(_Box(stage, own, layered(widths, inner, ROW)))
-    return boxes
+    colour: int,
+    whole: bool,
+) -> _Box:
+    """A stage with its nodes and above them what they read: what is fed or kept, and what other stages make.
 
-
-def _place(
-    boxes: Sequence[_Box], devices: Sequence[str], edges: Sequence[tuple[str, str]]
-) -> tuple[float, float, dict[str, tuple[float, float]]]:
-    """Puts each stage below those before it on its device and those that it receives from; the size, and the lanes."""
-    lanes, left = {}, GAP
-    for device in devices:
-        width = max([b.width for b in boxes if b.stage.device == device] + [LETTER * 1.4 * len(device)])
-        lanes[device] = left, width
-        left += width + 2 * GAP
-    homes = {n: i for i, box in enumerate(boxes) for n in box.layout.centers}
-    bottom = dict.fromkeys(devices, GAP + HEAD)
-    for i, box in enumerate(boxes):
-        sources = {homes[a] for a, b in edges if homes[b] == i and homes[a] < i}
-        box.top = max([bottom[box.stage.device], *(boxes[s].top + boxes[s].height + GAP for s in sources)])
-        start, width = lanes[box.stage.device]
-        box.left = start + (width - box.width) / 2
-        bottom[box.stage.device] = box.top + box.height + GAP
-    return left, max(bottom.values(), default=GAP), lanes
+    whole: the stage is one node, and what it receives is not drawn.
+    """
+    own = list(dict.fromkeys(names[n] for n in stage.nodes))
+    members = set(own)
+    read = dict.fromkeys(a for a, b in edges if b in members and a not in members)
+    received = {a: homes[a] for a in read if a in homes}
+    sources = [a for a in read if not (whole and a in received)]
+    widths = {n: _width(_label(n, hints, received.get(n))) for n in [*sources, *own]}
+    rank = {n: i for i, n in enumerate(widths)}
+    inner = [(a, b) for a, b in edges if b in members and rank.get(a, len(rank)) < rank[b]]
+    return _Box(stage, own, received, layered(widths, inner, ROW), colour)
 
 
 def _hints(plan: Explanation, names: Mapping[str, str]) -> dict[str, tuple[str, str, str]]:
@@ -174,12 +164,16 @@ def _hints(plan: Explanation, names: Mapping[str, str]) -> dict[str, tuple[str, 
     return found
 
 
-def _label(name: str, hints: Mapping[str, tuple[str, str, str]]) -> tuple[str, str]:
-    """The two lines in a node: its op, and the end of its name; of a whole stage how many nodes of which ops."""
+def _label(name: str, hints: Mapping[str, tuple[str, str, str]], origin: int | None = None) -> tuple[str, str]:
+    """The two lines in a node: its op, and the end of its name; of a whole stage how many nodes of which ops.
+
+    origin: the number of the frame that it comes from, in place of its op.
+    """
     if _STAGE in name:
         first, _, second = name.split(_STAGE, 1)[1].partition(": ")
         return first, second
     op = hints[name][0] if name in hints else "input"
+    op = op if origin is None else f"from {origin}"
     short = name if len(name) <= LONGEST else "..." + name[3 - LONGEST :]
     return op if len(op) <= LONGEST else op[: LONGEST - 3] + "...", short
 
@@ -188,12 +182,13 @@ def _width(label: tuple[str, str]) -> float:
     return max(56.0, LETTER * max(map(len, label))) + 14
 
 
-def _lane(device: str, lane: tuple[float, float]) -> str:
-    x = lane[0] + lane[1] / 2
-    return f'<text class="lane" x="{x:.1f}" y="{GAP:.0f}" text-anchor="middle" font-size="14">{escape(device)}</text>'
+def _lane(device: str, middle: float) -> str:
+    return (
+        f'<text class="lane" x="{middle:.1f}" y="{GAP:.0f}" text-anchor="middle" font-size="14">{escape(device)}</text>'
+    )
 
 
-def _frame(number: int, box: _Box, colour: int) -> str:
+def _frame(number: int, box: _Box, corner: tuple[float, float]) -> str:
     stage = box.stage
     memory = "" if stage.arena_bytes is None else f", {bytes_text(stage.arena_bytes + (stage.output_bytes or 0))}"
     title = f"{number}: {stage.kind}{memory}"
@@ -203,47 +198,79 @@ def _frame(number: int, box: _Box, colour: int) -> str:
             f"arena {stage.arena_bytes} bytes, workspace {stage.workspace_bytes}, constants {stage.persistent_bytes}, "
             f"outputs {stage.output_bytes}"
         )
+    left, top = corner
     return (
         f"<g><title>{escape(chr(10).join(hint))}</title>"
-        f'<rect class="b{colour}" x="{box.left:.1f}" y="{box.top:.1f}" width="{box.width:.1f}" '
-        f'height="{box.height:.1f}" rx="6" fill="{COLOURS[colour][0]}" fill-opacity="0.07" stroke-opacity="0.5"/>'
-        f'<text x="{box.left + 10:.1f}" y="{box.top + 17:.1f}" font-size="11">{escape(title)}</text></g>'
+        f'<rect class="b{box.colour}" x="{left:.1f}" y="{top:.1f}" width="{box.width:.1f}" '
+        f'height="{box.height:.1f}" rx="6" fill="{COLOURS[box.colour][0]}" fill-opacity="0.07" stroke-opacity="0.5"/>'
+        f'<text x="{left + 10:.1f}" y="{top + 17:.1f}" font-size="11">{escape(title)}</text></g>'
     )
 
 
-def _edge(homes: Mapping[str, _Box], source: str, target: str, what: str) -> str:
-    """A curve from node to node, around what is between them."""
-    start, end = homes[source], homes[target]
-    (x0, y0), (x1, y1) = start.center(source), end.center(target)
-    between = [start.on_page(at) for at in start.layout.routes.get((source, target), ())] if start is end else []
-    points = [(x0, y0 + NODE_HEIGHT / 2), *between, (x1, y1 - NODE_HEIGHT / 2)]
+def _inside(
+    box: _Box,
+    corner: tuple[float, float],
+    edges: Mapping[tuple[str, str], str],
+    hints: Mapping[str, tuple[str, str, str]],
+) -> Iterator[str]:
+    """The edges and the nodes of a frame."""
+    left, top = corner[0] + (box.width - box.layout.width) / 2, corner[1] + HEAD
+    centers = {n: (left + x, top + y) for n, (x, y) in box.layout.centers.items()}
+    for (a, b), what in edges.items():
+        if a in centers and b in centers and b not in box.received:
+            between = [(left + x, top + y) for x, y in box.layout.routes.get((a, b), ())]
+            (x0, y0), (x1, y1) = centers[a], centers[b]
+            yield _edge(
+                [(x0, y0 + NODE_HEIGHT / 2), *between, (x1, y1 - NODE_HEIGHT / 2)],
+                f"{_called(a)} to {_called(b)}: {what}",
+            )
+    for n, center in centers.items():
+        yield _node(box, n, center, hints)
+
+
+def _edge(points: Sequence[tuple[float, float]], hint: str) -> str:
+    """A curve from node to node, through the points between them."""
     path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
     for (a, top), (b, bottom) in pairwise(points):
         bend = max(abs(bottom - top) / 2, 14.0)
         path += f"C{a:.1f} {top + bend:.1f} {b:.1f} {bottom - bend:.1f} {b:.1f} {bottom:.1f}"
-    hint = f"{source.split(_STAGE)[-1]} to {target.split(_STAGE)[-1]}: {what}"
-    dash = ' stroke-dasharray="5 3"' if start is not end else ""
     return (
-        f'<path class="edge" d="{path}" fill="none" stroke="#565e66" stroke-opacity="0.75"{dash}>'
+        f'<path class="edge" d="{path}" fill="none" stroke="#565e66" stroke-opacity="0.75">'
         f"<title>{escape(hint)}</title></path>"
     )
 
 
-def _node(box: _Box, name: str, colour: int, hints: Mapping[str, tuple[str, str, str]], own: bool) -> str:
-    _, passes, hint = hints.get(name, ("", "", name.split(_STAGE)[-1]))
-    x, y = box.center(name)
-    first, second = _label(name, hints)
+def _line(placed: Frames, pair: tuple[int, int], carried: Sequence[str]) -> str:
+    """From frame to frame, with all that goes that way."""
+    points = placed.lines[pair]
+    path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    (x0, y0), (x1, y1) = points[-2:]
+    down, right = (y1 > y0) - (y1 < y0), (x1 > x0) - (x1 < x0)
+    head = f"M{x1:.1f} {y1:.1f}l{-7 * right - 4 * down} {-7 * down - 4 * right}l{8 * down} {8 * right}z"
+    hint = escape("\n".join([f"{pair[0]} to {pair[1]}", *carried]))
+    return (
+        f'<g tabindex="0"><title>{hint}</title><path class="edge" d="{path}" fill="none" stroke="#565e66" '
+        f'stroke-width="1.5" stroke-linejoin="round" stroke-dasharray="5 3"/>'
+        f'<path class="head" d="{head}" fill="#565e66"/></g>'
+    )
+
+
+def _node(box: _Box, name: str, center: tuple[float, float], hints: Mapping[str, tuple[str, str, str]]) -> str:
+    _, passes, hint = hints.get(name, ("", "", _called(name)))
+    origin, own = box.received.get(name), name in box.nodes
+    x, y = center
+    first, second = _label(name, hints, origin)
     width = _width((first, second))
     dash = "" if own else ' stroke-dasharray="3 3"'
     corner = f'x="{x + width / 2 - 5:.1f}" y="{y - 22:.1f}" text-anchor="end" font-size="9"'
     badge = f'<text class="small" {corner}>{escape(passes)}</text>'
     return (
-        f'<g class="node d{colour}" tabindex="0"><title>{escape(hint)}</title>'
+        f'<g class="node d{box.colour}" tabindex="0"><title>{escape(hint)}</title>'
         f'<rect x="{x - width / 2:.1f}" y="{y - NODE_HEIGHT / 2:.1f}" width="{width:.1f}" height="{NODE_HEIGHT:.0f}" '
-        f'rx="{4 if own else 16}" fill="#ffffff" stroke="{COLOURS[colour][0]}" stroke-width="1.5"{dash}/>'
+        f'rx="{4 if own else 16}" fill="#ffffff" stroke="{COLOURS[box.colour][0]}" stroke-width="1.5"{dash}/>'
         f'<text x="{x - width / 2 + 7:.1f}" y="{y - 3:.1f}" font-size="11">{escape(first)}</text>'
         f'<text class="small" x="{x - width / 2 + 7:.1f}" y="{y + 12:.1f}" font-size="11">{escape(second)}</text>'
-        f"{badge if passes else ''}</g>"
+        f"{badge if passes and own else ''}</g>"
     )
 
 
