@@ -74,6 +74,20 @@ def test_a_total_that_its_cases_do_not_give_is_refused(command: Any, folder: Pat
     assert "report.json has summary fail 0; its cases give 1" in output
 
 
+def test_a_pass_with_more_than_its_limit_is_refused(command: Any, folder: Path) -> None:
+    forge(folder, "report.json", '"max_ulp": 0.5', '"max_ulp": 1.5')
+    status, output, _ = command("verify", str(folder))
+    assert status == 1
+    assert "forward/Relu/float32/x passes with an error of 1.5 ULP; at most its limit of 1.0 is required" in output
+
+
+def test_a_case_that_is_there_twice_is_refused(command: Any, folder: Path) -> None:
+    forge(folder, "report.json", '"forward/Relu/float64/x"', '"forward/Relu/float32/x"')
+    status, output, _ = command("verify", str(folder))
+    assert status == 1
+    assert "forward/Relu/float32/x is there 2 times; each case once is required" in output
+
+
 def test_a_missing_waiver_is_refused(command: Any, folder: Path) -> None:
     forge(folder, "profile.toml", "Tanh", "Sigmoid")
     status, output, _ = command("verify", str(folder))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,12 @@ def _numbers(folder: Path, run: Run) -> Iterator[str]:
         for name, wanted in counted[part].items():
             if given[part].get(name) != wanted:
                 yield f"{REPORT} has {part} {name} {given[part].get(name)!r}; its cases give {wanted!r}"
+    for name, count in Counter(r.id for r in run.results).items():
+        if count > 1:
+            yield f"{name} is there {count} times; each case once is required"
+    for r in run.results:
+        if r.verdict == "pass" and r.max_ulp is not None and r.limit is not None and not r.max_ulp <= r.limit:
+            yield f"{r.id} passes with an error of {r.max_ulp} ULP; at most its limit of {r.limit} is required"
 
 
 def _profile(run: Run, profile: Profile) -> Iterator[str]:
