@@ -170,6 +170,18 @@ def test_a_column_sorts_and_says_so(opened: Any) -> None:
 
 
 @pytest.mark.slow
+def test_the_chart_of_accuracy_leaves_out_what_is_rounded_correctly(opened: Any) -> None:
+    tips = opened.evaluate("[...document.querySelectorAll('#accuracy-content [data-tip]')].map((e) => e.dataset.tip)")
+    errors = [float(re.search(r"\n([\d.]+) ULP of at most 2$", tip)[1]) for tip in tips]
+    assert errors
+    assert min(errors) > 0.5
+    choose(opened, "search", f"{OPS[0]} {DTYPES[0]} 0x3")
+    assert "All results of the selection are rounded correctly" in opened.evaluate(
+        "document.getElementById('accuracy-content').textContent"
+    )
+
+
+@pytest.mark.slow
 def test_a_cell_leads_to_its_cases(opened: Any) -> None:
     opened.evaluate("document.querySelector('#matrix-content .cell').click()")
     opened.settle()

@@ -1,8 +1,10 @@
-// The worst error of each op, dtype and device: a chart of those nearest to their limits, and a table of all.
+// The worst error of each op, dtype and device: a chart of those nearest to their limits, and a table of all. Results
+// that are rounded correctly, up to half a ULP from the truth, are in the table alone: they would fill the chart with 100%
+// wherever correct rounding is the limit, as in most ops of bfloat16.
 "use strict";
 const accuracy = (() => {
   const { el, number, table } = page;
-  const SHOWN = 40;
+  const SHOWN = 40, ROUNDED = 0.501;
   const chart = el("div"), label = el("p", { class: "muted" });
   const list = table({
     caption: "Worst errors", tall: true, sort: [5, -1],
@@ -34,7 +36,7 @@ const accuracy = (() => {
   function draw(selection) {
     const rows = worst(selection);
     const labels = new Map();
-    for (const r of [...rows].sort((a, b) => b.share - a.share)) {
+    for (const r of rows.filter((r) => r.ulp > ROUNDED).sort((a, b) => b.share - a.share)) {
       const name = `${r.op} ${r.types}`;
       if (!labels.has(name)) {
         if (labels.size === SHOWN) continue;
@@ -42,10 +44,12 @@ const accuracy = (() => {
       }
       labels.get(name).push(r);
     }
-    label.textContent = rows.length ? `The ${labels.size} ops and dtypes of the selection whose errors are nearest to their limits, `
-      + `as shares of the limits.` : "";
+    label.textContent = !rows.length ? "" : labels.size
+      ? `The ${labels.size} ops and dtypes of the selection whose errors are nearest to their limits, as shares of the limits; `
+        + "without those whose results are all rounded correctly."
+      : "All results of the selection are rounded correctly: none is more than half a ULP from the truth.";
     const series = page.data.runs.map((r) => r.name);
-    chart.replaceChildren(...(rows.length ? [charts.dots({
+    chart.replaceChildren(...(labels.size ? [charts.dots({
       title: "Worst error as a share of its limit", unit: "of the limit", series, line: 1, percent: true,
       rows: [...labels].map(([name, own]) => ({ name, points: own.map((r) => ({
         series: series.indexOf(r.run.name), x: r.share,
