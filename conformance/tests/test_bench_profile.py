@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+import platform
+import shutil
+import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+from timberframe_conformance.bench import peaks
 from timberframe_conformance.bench.models.catalogue import build
 from timberframe_conformance.bench.models.profile import Profile, Work, describe_peaks, peaks_of, profiled, show
 from timberframe_conformance.bench.models.sides import Sides
@@ -82,6 +87,34 @@ def test_kernels_that_take_little_are_one_line() -> None:
 
 def test_peaks_as_given_are_said(target: Target) -> None:
     assert describe_peaks(peaks_of(target, 1, {}, PEAKS)) == "peaks as given: 1000 GFLOP/s, 100.0 GB/s"
+
+
+@pytest.mark.parametrize("isa", ["avx2", "avx512"])
+def test_the_peak_is_that_of_the_device_s_instruction_set(isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rates = {"avx2": 1e11, "avx512": 2e11}
+    monkeypatch.setattr(peaks, "multiply_add_rate", rates.get)
+    monkeypatch.setattr(peaks, "copy_rate", lambda *_: 1e10)
+    device = SimpleNamespace(host_memory=True, attributes=SimpleNamespace(details={"isa": isa}))
+    said = describe_peaks(peaks_of(SimpleNamespace(spec="/device:CPU:0", device=device), 2, {}))
+    assert said.startswith(f"peaks on 2 thread(s): multiply-add {2 * rates[isa] / 1e9:.0f} GFLOP/s")
+
+
+@pytest.mark.slow
+def test_no_register_of_512_bits_is_in_the_loop_for_avx2(monkeypatch: pytest.MonkeyPatch) -> None:
+    if platform.machine() != "x86_64" or shutil.which("objdump") is None or shutil.which("cc") is None:
+        pytest.skip("there is no C compiler for x86-64, or no objdump")
+    listings = []
+
+    def loaded(path: str) -> Any:
+        listings.append(subprocess.run(["objdump", "-d", path], capture_output=True, text=True, check=True).stdout)
+        raise InterruptedError
+
+    monkeypatch.setattr(peaks.ctypes, "CDLL", loaded)
+    with pytest.raises(InterruptedError):
+        peaks.multiply_add_rate("avx2")
+    assert "vfmadd" in listings[0]
+    assert "%ymm" in listings[0]
+    assert "%zmm" not in listings[0]
 
 
 def test_the_command_writes_what_it_shows(command: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

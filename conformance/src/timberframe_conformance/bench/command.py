@@ -146,11 +146,12 @@ def measure(figures: Any, target: Any, peers: list[str], keyword: str, progress:
     wanted = [m for found, _ in parts for m in found if keyword in m.name]
     figures.without = {name: why for _, without in parts for name, why in without.items() if keyword in name}
     figures.measurements = wanted
-    before = peaks.copy_rate(), peaks.multiply_add_rate() or 0.0
+    isa = target.device.attributes.details.get("isa", "")
+    before = peaks.copy_rate(), peaks.multiply_add_rate(isa) or 0.0
     figures.times = run_benchmarks(wanted, progress)
     figures.copy_rate = max(before[0], peaks.copy_rate())
     figures.memory_rate = peaks.copy_rate(peaks.MEMORY_BYTES)
-    figures.multiply_add_rate = max(before[1], peaks.multiply_add_rate() or 0.0) or None
+    figures.multiply_add_rate = max(before[1], peaks.multiply_add_rate(isa) or 0.0) or None
     if keyword in "plan of 10,000 nodes" and "executor" not in parts[0][1]:
         figures.planning = planning_seconds(target)
         figures.planning_limit = PLANNING_LIMIT if target.device.host_memory else math.inf

@@ -66,12 +66,12 @@ class _Event:
 
 
 def peaks_of(target: Any, threads: int, cleared: dict[str, str], given: tuple[float, float] | None = None) -> Figures:
-    """What the machine can do with so many threads, or what the caller says that the device can."""
+    """What the machine can do with so many threads, with the device's instruction set; or what the caller says."""
     figures = Figures(target.spec, cleared, threads, host=target.device.host_memory, given_peaks=given)
     if figures.host and given is None:
         figures.copy_rate = peaks.copy_rate(peaks.CACHED_BYTES, threads)
         figures.memory_rate = peaks.copy_rate(peaks.MEMORY_BYTES, threads)
-        one = peaks.multiply_add_rate()
+        one = peaks.multiply_add_rate(target.device.attributes.details.get("isa", ""))
         figures.multiply_add_rate = one and one * threads
     return figures
 
