@@ -13,6 +13,7 @@ from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.operation import Operation, Tensor, open_inputs
 from timberframe_core.graph.signatures import called_functions, named_functions
+from timberframe_core.graph.variable_value import handle_of
 from timberframe_core.ops.definition import registry
 
 Ancestors = tuple[str, ...]
@@ -81,7 +82,18 @@ def _topological(order: list[Operation], fed: set[Tensor]) -> list[Operation]:
 
 def subgraph(graph: Graph, fetches: Sequence[Tensor | Operation], feeds: Sequence[Tensor]) -> Subgraph:
     """What a run of these fetches and feeds needs of a graph."""
-    return Subgraph(graph, prune(fetches, feeds), [[f] for f in fetches], feeds)
+    return Subgraph(graph, _read_last(prune(fetches, feeds), fetches), [[f] for f in fetches], feeds)
+
+
+def _read_last(order: list[Operation], fetches: Iterable[Tensor | Operation]) -> list[Operation]:
+    """Puts reads that give the values of fetched variables after all updates, as TensorFlow 1 fetches its references."""
+    reads = {f.op for f in fetches if isinstance(f, Tensor) and handle_of(f) is not None}
+    if not reads:
+        return order
+    for op in order:
+        reads.difference_update(op.control_inputs)
+        reads.difference_update(t.op for t in op.inputs)
+    return [op for op in order if op not in reads] + [op for op in order if op in reads]
 
 
 def _body_of(function: FuncGraph) -> Subgraph:
