@@ -118,6 +118,21 @@ def test_result_whose_parts_may_leave_the_range_is_not_compared(op: str, values:
     assert not wanted.determined.any()
 
 
+def test_a_residue_of_rounding_may_have_either_sign() -> None:
+    """Gradients of sums of probabilities are zero but for rounding, which Relu6 passes on where it is positive."""
+    with tf.Graph().as_default():
+        x = tf.constant(np.random.default_rng(0).normal(0, 2, (2, 100)).astype(np.float32))
+        y = tf.nn.softmax(x, axis=0)
+        (slope,) = tf.gradients(y, x)
+        found, mirrored, probabilities = expect([tf.nn.relu6(slope), tf.nn.relu6(-slope), y], {})
+    assert found is not None
+    assert mirrored is not None
+    assert probabilities is not None
+    residue = (2.0**-24 * probabilities.value).astype(np.float32)
+    assert not found.mismatch(residue)
+    assert not mirrored.mismatch(residue)
+
+
 def test_product_of_usual_numbers_is_compared() -> None:
     with tf.Graph().as_default():
         wanted = expect([apply_op("Prod", [tf.constant([3.0, 0.0, 1e30]), 0])], {})[0]

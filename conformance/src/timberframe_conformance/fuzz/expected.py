@@ -2,7 +2,8 @@
 
 The truth is one evaluation in float64. The allowed error of a device is found by evaluating again: once with every
 result rounded to its dtype, and DRAWS times with every result also perturbed by as much as its op's declared accuracy
-allows, and the sign of undetermined zeros chosen at random. An element is *determined* if all evaluations agree on
+allows, and the sign of undetermined zeros chosen at random. Every other time all perturbations have the opposite sign:
+where rounding decides the sign of a result, both are seen. An element is *determined* if all evaluations agree on
 whether it is finite, NaN or infinite (for integers, bools and strings, on the value); it is not if a comparison or a
 rounding to integers can go either way. A determined floating element may be off by SLACK times the largest difference
 seen, and SLACK units in the last place.
@@ -26,7 +27,7 @@ from timberframe_core.ops.definition.accuracy import Accumulation, Bound, Exact,
 from timberframe_core.ops.definition.formats import FORMATS, computing_format, ulp
 from timberframe_sdk.reference import widen
 
-DRAWS = 5
+DRAWS = 6
 SLACK = 32.0
 
 
@@ -70,11 +71,15 @@ def shown(x: Any) -> str:
 
 
 class Perturbed:
-    """Rounds each node's results to their dtypes, after perturbing them by the op's declared accuracy if requested."""
+    """Rounds each node's results to their dtypes, after perturbing them by the op's declared accuracy if requested.
 
-    def __init__(self, rng: np.random.Generator | None = None, flush: bool = False) -> None:
+    sign: 1 or -1, by which all perturbations are multiplied.
+    """
+
+    def __init__(self, rng: np.random.Generator | None = None, flush: bool = False, sign: int = 1) -> None:
         self.rng = rng
         self.flush = flush
+        self.sign = sign
 
     def __call__(self, op: Any, inputs: Sequence[Any], outputs: tuple[Any, ...]) -> tuple[Any, ...]:
         dtypes = [t.dtype.base_dtype.numpy for t in op.outputs] or [x.dtype for x in outputs]
@@ -92,7 +97,7 @@ class Perturbed:
         if error is None:
             error = np.zeros(()) if _moves_only(op) else np.abs(y) * form.unit_roundoff
         error = np.where(np.isinf(error), form.largest, np.where(np.isnan(error), 0.0, error))
-        moved = y + error * self.rng.uniform(0.5, 1.0, y.shape) * self.rng.choice((-1, 1), y.shape)
+        moved = y + self.sign * error * self.rng.uniform(0.5, 1.0, y.shape) * self.rng.choice((-1, 1), y.shape)
         if y.dtype.kind == "f" and not (isinstance(op.op_def.accuracy, Exact) and op.op_def.accuracy.signed_zero):
             moved = np.where(y == 0, moved * self.rng.choice((-1.0, 1.0), y.shape), moved)
         return np.asarray(np.where(np.isfinite(y), moved, y))
@@ -223,11 +228,12 @@ def expect(
     wide = evaluate(fetches, feeds, initializers, number=number)
     others: list[list[Any]] = []
     for draw in range(DRAWS + 1):
-        rng = np.random.default_rng((0, draw)) if draw else None
+        pair, sign = (draw + 1) // 2, 1 if draw % 2 else -1
+        rng = np.random.default_rng((0, pair)) if draw else None
         try:
-            flushed = flush and draw % 2 == 1
+            flushed = flush and pair % 2 == 1
             given = {t: _flushed(np.asarray(x)) for t, x in feeds.items()} if flushed else feeds
-            others.append(evaluate(fetches, given, initializers, Perturbed(rng, flushed), number))
+            others.append(evaluate(fetches, given, initializers, Perturbed(rng, flushed, sign), number))
         except NotInterpretedError:
             raise
         except Exception:  # an index that rounding decides; NumPy's references may raise any exception
