@@ -376,3 +376,26 @@ def test_random_streams_of_workers_go_on_where_another_session_was() -> None:
         np.testing.assert_array_equal(second.run(drawn), wanted)
     tasks = {key.partition(" in ")[2] for key in positions}
     assert {"/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1"} <= tasks
+
+
+@pytest.mark.slow
+def test_sessions_share_a_queue_of_a_worker_by_its_shared_name() -> None:
+    with tf.device("/job:worker/task:1"):
+        queue = tf.FIFOQueue(3, tf.float32, shapes=[[2]], shared_name="shared")
+        x = tf.placeholder(tf.float32, [2])
+        add, taken = queue.enqueue(x * 2.0), queue.dequeue() + 1.0
+    with session() as one, session() as other:
+        one.run(add, {x: [1, 2]})
+        assert other.run(queue.size()) == 1
+        assert other.run(taken).tolist() == [3, 5]
+    tf.Session.reset(TARGET)
+
+
+@pytest.mark.slow
+def test_strings_do_not_go_into_a_queue_of_a_worker() -> None:
+    with tf.device("/job:worker/task:1"):
+        queue = tf.FIFOQueue(3, tf.string, shapes=[[]], shared_name="words")
+    add = queue.enqueue("word")
+    with session() as s, pytest.raises(tf.errors.UnimplementedError, match="strings stay in the process"):
+        s.run(add)
+    tf.Session.reset(TARGET)

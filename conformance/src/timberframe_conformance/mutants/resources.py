@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.host_ops.accumulators import Accumulator
 from timberframe.host_ops.queue_state import Queue
 from timberframe.host_ops.tables import Table
 from timberframe_conformance.mutants.base import seam_mutant
@@ -42,6 +43,14 @@ def _(r: Replacements, target: Any) -> None:
 @seam_mutant("given-up-elements-lost", "what a run has taken when it is given up is lost", SUITE)
 def _(r: Replacements, target: Any) -> None:
     r.replace(Queue, "_put_back", lambda _: lambda self, elements: None)
+
+
+@seam_mutant("late-gradients-count", "an accumulator adds gradients of steps that are over", SUITE)
+def _(r: Replacements, target: Any) -> None:
+    def make(apply: Any) -> Any:
+        return lambda self, step, gradient: apply(self, max(step, self.step), gradient)
+
+    r.replace(Accumulator, "apply", make)
 
 
 @seam_mutant("default-is-zero", "a table gives zeros for keys that it lacks", SUITE)

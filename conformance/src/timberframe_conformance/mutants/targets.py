@@ -43,6 +43,21 @@ def _(r: Replacements, target: Any) -> None:
     r.replace(link, "raise_error", lambda _: raise_error)
 
 
+@seam_mutant(
+    "host-call-twice", "an op on a shared resource of another process is carried out twice", SUITE, only=("shared",)
+)
+def _(r: Replacements, target: Any) -> None:
+    def make(host_call: Any) -> Any:
+        def twice(self: Any, work: bytes, inputs: Any, cancel: Any) -> Any:
+            if inputs:
+                host_call(self, work, inputs, cancel)
+            return host_call(self, work, inputs, cancel)
+
+        return twice
+
+    r.replace(RemoteDevice, "host_call", make)
+
+
 @seam_mutant("end-seen-late", "that a process has ended is noticed after six seconds", SUITE, only=("process-ends",))
 def _(r: Replacements, target: Any) -> None:
     def make(unavailable: Any) -> Any:

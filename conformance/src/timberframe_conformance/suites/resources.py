@@ -222,6 +222,68 @@ def _long_unchanged(target: Target, graph: Any) -> None:
                 same(call(X), X * first + second, "a run after an update")
 
 
+@check("ConditionalAccumulator", "means")
+def _means(target: Target, graph: Any) -> None:
+    """Gradients that the device computed: their mean or sum goes on to the device, those of an earlier step do not."""
+    x, step = tf.placeholder(tf.float32, (3,)), tf.placeholder(tf.int64, ())
+    kinds = [tf.ConditionalAccumulator(tf.float32, (3,), reduction_type=kind) for kind in ("MEAN", "SUM")]
+    add = [one.apply_grad(tf.square(x), step) for one in kinds]
+    counts = [one.num_accumulated() for one in kinds]
+    taken = [one.take_grad(2) + 1.0 for one in kinds]
+    with target.session(graph) as session:
+        for k in range(3):
+            for late in (k, k - 1, k + 1):  # the second is of a step that is over
+                session.run(add, {x: X + late, step: late})
+            same(session.run(counts), [2, 2], "the number of gradients")
+            wanted = (X + k) ** 2 + (X + k + 1) ** 2
+            for got, count in zip(session.run(taken), (2, 1), strict=True):
+                same(got, wanted / F(count) + 1, f"what step {k} took")
+
+
+@check("SparseConditionalAccumulator", "rows")
+def _rows(target: Target, graph: Any) -> None:
+    """Rows that the device computed: the mean of each counts the gradients that have it, and a row twice in one."""
+    x = tf.placeholder(tf.float32, (None, 2))
+    rows = tf.placeholder(tf.int64, (None,))
+    accumulator = tf.SparseConditionalAccumulator(tf.float32, (5, 2))
+    add = accumulator.apply_indexed_slices_grad(tf.IndexedSlices(x * 2.0, rows, tf.constant([5, 2], tf.int64)), 9)
+    found = accumulator.take_indexed_slices_grad(2)
+    taken = found.indices, found.values * 0.5
+    with target.session(graph) as session:
+        for k in range(3):
+            session.run(add, {x: [[k, 1], [2, 2], [3, 3]], rows: [4, 1, 4]})
+            session.run(add, {x: [[8, 8]], rows: [1]})
+            indices, values = session.run(taken, options=tf.RunOptions(timeout_in_ms=LONGEST_MILLISECONDS))
+            same(indices, np.array([1, 4], np.int64))
+            same(values, np.array([[5, 5], [k + 3, 4]], F), f"the rows of step {k}")
+
+
+@check("AccumulatorTakeGradient", "waits")
+def _waits(target: Target, graph: Any) -> None:
+    """Who takes waits until there are enough gradients; one who is given up takes none."""
+    x = tf.placeholder(tf.float32, (3,))
+    accumulator = tf.ConditionalAccumulator(tf.float32, (3,))
+    add, taken = accumulator.apply_grad(x * 2.0, 9), tf.square(accumulator.take_grad(3))
+    with target.session(graph) as session:
+        session.run(add, {x: X})
+        try:
+            session.run(taken, options=tf.RunOptions(timeout_in_ms=int(1000 * TIMEOUT_SECONDS)))
+        except tf.errors.DeadlineExceededError:
+            same(session.run(accumulator.num_accumulated()), 1, "the number of gradients after a run that was given up")
+        else:
+            raise CaseFailedError("a run took three gradients where there was one")
+        found: list[Any] = []
+
+        def work(number: int) -> None:
+            if number:
+                session.run(add, {x: X})
+            else:
+                found.append(session.run(taken, options=tf.RunOptions(timeout_in_ms=LONGEST_MILLISECONDS)))
+
+        in_threads(work, 3)
+        same(found[0], (2 * X) ** 2, "the mean that a thread took when two others had added")
+
+
 @check("Graph", "two-sessions")
 def _two_sessions(target: Target, graph: Any) -> None:
     """Each session has its own queue, table, stream and variable of the same names."""

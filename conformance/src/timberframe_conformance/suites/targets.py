@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from timberframe_conformance.case import Case, CaseFailedError, Measured, NotApplicableError, generator
-from timberframe_conformance.suites.checks import tf
+from timberframe_conformance.suites.checks import in_threads, same, tf
 from timberframe_conformance.suites.models import MODELS, Net
 from timberframe_conformance.twin import Twin
 from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.plugin.device_defaults import DeviceDefaults
 from timberframe_sdk import register_target
 from timberframe_sdk.testing import process_target
 
@@ -30,6 +31,9 @@ PROCESS = "process:1"
 X = np.linspace(-1, 1, 12, dtype=F).reshape(3, 4)
 UNAVAILABLE_SECONDS = 5.0
 """By then a run must have failed whose process has ended: it should within a second, but machines are busy."""
+LIMIT_MILLISECONDS = 150
+LONGEST_MILLISECONDS = 15_000
+"""For runs that wait for what another session does, which may have failed."""
 _numbers = itertools.count()
 
 
@@ -41,6 +45,8 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
         yield _case(f"model-{name}", functools.partial(_model, name))
     yield _case("error", _error)
     yield _case("process-ends", _process_ends)
+    for name, check in SHARED.items():
+        yield _case(f"shared-{name}", functools.partial(_shared, check))
 
 
 def _case(detail: str, run: Callable[[Target], Measured | None]) -> Case:
@@ -63,8 +69,8 @@ class Sides:
                 raise NotApplicableError(f"this process has no {self.here}")
         with self.session(self.url, None) as session:
             names = {d.name for d in session.list_devices()}
-        full = remote.replace("/task:0/", "/replica:0/task:0/") if "replica" not in remote else remote
-        if full not in names:
+        self.name = remote.replace("/task:0/", "/replica:0/task:0/") if "replica" not in remote else remote
+        if self.name not in names:
             raise NotApplicableError(f"{self.url} has no {kind} ({', '.join(sorted(names))})")
 
     def session(self, url: str, graph: Any, **config: Any) -> Any:
@@ -241,3 +247,89 @@ def _process_ends(target: Target) -> None:
         _compare([np.ones(2, F)], [session.run(z, {x: [0, 0]})])
     with sides.session(sides.url, graph) as session:
         _compare([np.ones(2, F)], [session.run(y, {x: [0, 0]})])
+
+
+def _shared(check: Callable[[Any, Any, Any], None], target: Target) -> None:
+    """Calls a check of resources with a shared_name in the other process, with a graph there and two sessions."""
+    sides = Sides(target)
+    graph = tf.Graph()
+    with sides.session(sides.url, graph) as one, sides.session(sides.url, graph) as other:
+        device = next(d for d in one.list_devices() if d.name == sides.name)
+        if getattr(type(device), "host_call", DeviceDefaults.host_call) is DeviceDefaults.host_call:
+            raise NotApplicableError(f"{sides.there} keeps no resources that sessions share")
+        with graph.as_default(), tf.device(sides.there), tf.name_scope(f"shared{next(_numbers)}"):
+            check(one, other, f"shared{next(_numbers)}")
+    tf.Session.reset(sides.url)
+
+
+def _shared_queue(one: Any, other: Any, name: str) -> None:
+    """Elements that one session's device computed come once, in order and unchanged, to the device of another."""
+    x = tf.placeholder(tf.float32, (None,))
+    queue = tf.FIFOQueue(9, [tf.float32, tf.int32], shared_name=name)
+    add = queue.enqueue([x * 2.0, tf.shape(x)])
+    vector, size = queue.dequeue()
+    taken = [vector + 1.0, size]
+    arrays = [np.full(n, n, F) for n in (3, 0, 100_000)]
+    for x_ in arrays:
+        one.run(add, {x: x_})
+    same(other.run(queue.size()), len(arrays), "the number of elements that another session sees")
+    for x_ in arrays:
+        got = other.run(taken, options=tf.RunOptions(timeout_in_ms=LONGEST_MILLISECONDS))
+        same(got[0], x_ * 2 + 1, f"an element of {x_.size}")
+        same(got[1], [x_.size])
+    same(one.run(queue.size()), 0, "the number of elements when all are taken")
+
+
+def _shared_accumulator(one: Any, other: Any, name: str) -> None:
+    """The mean of the gradients of two sessions, for which one waits while the other adds its own."""
+    x = tf.placeholder(tf.float32, (3,))
+    accumulator = tf.ConditionalAccumulator(tf.float32, (3,), shared_name=name)
+    add, taken = accumulator.apply_grad(tf.square(x), 9), accumulator.take_grad(2) * 2.0
+    a = np.array([1, 2, 3], F)
+    one.run(add, {x: a})
+    found: list[Any] = []
+
+    def work(number: int) -> None:
+        if number:
+            other.run(add, {x: 3 * a})
+        else:
+            found.append(one.run(taken, options=tf.RunOptions(timeout_in_ms=LONGEST_MILLISECONDS)))
+
+    in_threads(work, 2)
+    same(found[0], 10 * a * a, "twice the mean of the gradients of two sessions")
+
+
+def _shared_limit(one: Any, other: Any, name: str) -> None:
+    """A run that waits there ends with its time limit, and takes nothing of what comes later."""
+    x = tf.placeholder(tf.float32, (3,))
+    queue = tf.FIFOQueue(9, tf.float32, shapes=[(3,)], shared_name=name)
+    add, taken = queue.enqueue(x), tf.negative(queue.dequeue())
+    try:
+        one.run(taken, options=tf.RunOptions(timeout_in_ms=LIMIT_MILLISECONDS))
+    except tf.errors.DeadlineExceededError:
+        pass
+    else:
+        raise CaseFailedError("a run that waits for an empty queue ended before its time limit")
+    other.run(add, {x: [1, 2, 3]})
+    same(one.run(taken, options=tf.RunOptions(timeout_in_ms=LONGEST_MILLISECONDS)), np.array([-1, -2, -3], F))
+
+
+def _shared_error(one: Any, other: Any, name: str) -> None:
+    """An error there has its class and names its node; what is shared goes on."""
+    x = tf.placeholder(tf.float32)
+    accumulator = tf.ConditionalAccumulator(tf.float32, (2,), shared_name=name)
+    add = accumulator.apply_grad(x * 1.0, name="adds")
+    try:
+        one.run(add, {x: [1, 2, 3]})
+    except tf.errors.InvalidArgumentError as e:
+        if "adds" not in str(e):
+            raise CaseFailedError(f"the error says {e}; it must name 'adds'") from e
+    else:
+        raise CaseFailedError("a gradient of another shape is no error")
+    other.run(add, {x: [1, 2]})
+    same(one.run(accumulator.num_accumulated()), 1, "the number of gradients after one that was refused")
+
+
+SHARED: dict[str, Callable[[Any, Any, Any], None]] = {
+    "queue": _shared_queue, "accumulator": _shared_accumulator, "time-limit": _shared_limit, "error": _shared_error,
+}  # fmt: skip

@@ -81,14 +81,14 @@ class RayDevice(RemoteDevice):
         return found
 
     def host_call(self, work: bytes, inputs: Sequence[Any], cancel: sdk.CancelToken) -> Sequence[Any]:
-        given = []
+        given: list[Any] = [np.frombuffer(work, np.uint8)]
         for array, home in inputs:
             if isinstance(array, RayArray):
                 given.append(array.leave().ref())
                 continue
             x = np.asarray(array if home is None else home.copy_out(array))
             given.append(engine.put(x) if x.nbytes > INLINE_BYTES and not x.dtype.hasobject else x)
-        made = self.link.wait_for("host_call", given, cancel, work=work, device=self.index, kept_bytes=INLINE_BYTES)
+        made = self.link.wait_for("host_call", given, cancel, device=self.index, kept_bytes=INLINE_BYTES)
         return [x if isinstance(x, np.ndarray) else (self.array(x), self) for x in made]
 
     def marker(self) -> sdk.Pending:

@@ -167,6 +167,13 @@ class RemoteDevice(sdk.DeviceDefaults):
         found: np.ndarray = self.call("get", tensor=a.number)
         return found
 
+    def host_call(self, work: bytes, inputs: Sequence[Any], cancel: sdk.CancelToken) -> Sequence[Any] | None:
+        given = [np.asarray(x if home is None else home.copy_out(x)) for x, home in inputs]
+        if any(x.dtype.hasobject for x in given):
+            raise sdk.UnimplementedError(f"device {self.spec}: strings stay in the process of the session")
+        made = self.call("host_call", np.frombuffer(work, np.uint8), *given, cancel=cancel, kept_bytes=-1)
+        return [(self.array(x), self) for x in made]
+
     def variable(self, name: str, number: int, dtype: sdk.DType) -> sdk.Variable:
         return RemoteVariable(name, number, self, dtype)
 

@@ -169,10 +169,10 @@ class TaskSession:
         """The time by which events of traces are told."""
         return time.perf_counter_ns()
 
-    def do_host_call(self, *inputs: np.ndarray, work: bytes, device: Device, run: int, kept_bytes: int) -> list[Any]:
+    def do_host_call(self, work: Any, *inputs: np.ndarray, device: Device, run: int, kept_bytes: int) -> list[Any]:
         """Carries out an op on a shared resource; outputs of more than kept_bytes stay here and are described."""
         with self._token(run) as token:
-            made = carry_out(work, inputs, self.task.store, device, token)
+            made = carry_out(work.tobytes(), inputs, self.task.store, device, token)
         small = [x.dtype.hasobject or x.nbytes <= kept_bytes for x in made]
         return [x if s else self._described(device.copy_in(x)) for x, s in zip(made, small, strict=True)]
 
