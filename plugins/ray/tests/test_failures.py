@@ -109,6 +109,18 @@ def test_variables_are_lost_with_their_process(cluster: Cluster) -> None:
 
 
 @pytest.mark.slow
+def test_reset_of_a_cluster_passes_by_a_worker_that_has_just_ended(cluster: Cluster) -> None:
+    with tf.device("/job:worker/task:1"):
+        v = tf.get_variable("v", initializer=tf.constant(1.0))
+    with session(cluster) as s:
+        s.run(v.initializer)
+    os.kill(cluster.process("worker", 0), signal.SIGKILL)
+    tf.Session.reset(cluster.target)
+    with session(cluster) as s, pytest.raises(tf.errors.FailedPreconditionError, match="has no value"):
+        s.run(v)
+
+
+@pytest.mark.slow
 def test_a_worker_that_hangs_is_unavailable_by_a_deadline_and_its_sessions_are_over(cluster: Cluster) -> None:
     with session(cluster) as old:
         assert answers(old)
@@ -189,3 +201,22 @@ s.run(loop)
     with session(cluster) as s:
         assert s.run(v) == 3
     tf.Session.reset(cluster.target)
+
+
+@pytest.mark.slow
+def test_a_client_that_loses_its_monitor_gets_another_one_and_new_sessions(cluster: Cluster) -> None:
+    with session(cluster) as old:
+        assert answers(old)
+        engine.end(engine.monitor())
+        assert settles(lambda: described_meanwhile(cluster)["sessions"] == 0)
+        with pytest.raises(tf.errors.AbortedError, match="make a new session"):
+            answers(old)
+    with session(cluster) as new:
+        assert answers(new)
+
+
+def described_meanwhile(cluster: Cluster) -> dict[str, Any]:
+    """What the worker says of itself, by a monitor that may have just ended."""
+    with suppress(tf.errors.UnavailableError):
+        return described(cluster)
+    return {"sessions": None}

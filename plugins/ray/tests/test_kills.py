@@ -18,5 +18,5 @@ def test_a_training_goes_on_with_equal_bits_after_kills_of_tasks_a_client_and_a_
     command = [sys.executable, str(Path(__file__).parent / "kills.py"), "--kills", "5"]
     found = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
     assert found.returncode == 0, found.stdout + found.stderr
-    assert "fit: 2 -> 1 -> 2 processes" in found.stdout
+    assert "2 -> 1 -> 2 processes" in found.stdout
     assert "5 kills: the same losses each time, and nothing is left" in found.stdout

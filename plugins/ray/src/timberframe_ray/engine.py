@@ -14,6 +14,7 @@ from typing import Any
 import ray
 from ray import exceptions
 from ray.util import list_named_actors
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from timberframe_ray.monitor import Monitor
 from timberframe_ray.trainer import Trainer
@@ -199,21 +200,26 @@ def end(handle: Handle, restart: bool = False) -> None:
     ray.kill(handle, no_restart=not restart)
 
 
-_monitors: dict[str, Handle] = {}
+_monitors: dict[str, tuple[Handle, Ref]] = {}
+"""By client: its monitor, and what is there when that has ended."""
 _lock = threading.Lock()
 
 
 def monitor() -> Handle:
     """The process that makes this one's control calls: from here they would wait behind calls that wait for arguments.
 
-    It ends with this process, by which workers know that.
+    It ends with this process, by which workers know that; so it is on the same node, and where it was lost there is
+    another one.
     """
     with _lock:
         job = client()
-        if job not in _monitors:
+        if job not in _monitors or ready(_monitors[job][1]):
             _monitors.clear()
-            _monitors[job] = ray.remote(Monitor).options(num_cpus=0, max_concurrency=1000).remote()
-        return _monitors[job]
+            here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+            options = {"num_cpus": 0, "max_concurrency": 1000, "scheduling_strategy": here}
+            made = ray.remote(Monitor).options(**options).remote()
+            _monitors[job] = made, made.closed.remote()
+        return _monitors[job][0]
 
 
 def client() -> str:

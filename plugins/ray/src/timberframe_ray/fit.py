@@ -98,12 +98,12 @@ class _Pool:
 
     def gather(self, fewest: int, seconds: float) -> list[Any]:
         """The processes that are there, at least so many; UnavailableError where they are not there in time."""
-        while len(self.handles) < self._most:
-            handle = engine.start_trainer(self._cpus)
-            self.handles.append(handle)
-            self._addresses[handle] = handle.address.remote()
         start = time.monotonic()
         while True:
+            while len(self.handles) < self._most:
+                handle = engine.start_trainer(self._cpus)
+                self.handles.append(handle)
+                self._addresses[handle] = handle.address.remote()
             there, waited = self.there(), time.monotonic() - start
             if len(there) == self._most or (len(there) >= fewest and waited > _GRACE_SECONDS):
                 return there
@@ -115,8 +115,16 @@ class _Pool:
             time.sleep(_LOOK_SECONDS / 5)
 
     def there(self) -> list[Any]:
-        """The processes that have started."""
-        return [h for h in self.handles if engine.ready(self._addresses[h])]
+        """The processes that have started; ends those that have not and never will, as their node was lost."""
+        found = []
+        for handle in list(self.handles):
+            if engine.ready(self._addresses[handle]):
+                try:
+                    self.address(handle)
+                    found.append(handle)
+                except engine.LostError:
+                    self.end([handle])
+        return found
 
     def address(self, handle: Any) -> str:
         """Where the group of a process can meet."""

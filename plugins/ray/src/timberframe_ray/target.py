@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -91,10 +92,18 @@ def _worker(cluster: str, job: str, task: int) -> engine.Handle:
 
 
 def reset(address: str, containers: Sequence[str]) -> None:
-    """Drops the variables in these containers, or all, of the workers that answer."""
+    """Drops the variables in these containers, or all; a worker that ends or starts meanwhile has none.
+
+    UnavailableError where a worker does not answer in time.
+    """
     where = read_address(address)
     engine.join(where.gcs)
     for job, task in engine.tasks_of(where.cluster):
         worker = engine.find_worker(where.cluster, job, task)
-        if worker is not None:
-            engine.get(engine.control(worker, "reset", containers=list(containers)), ANSWER_SECONDS)
+        if worker is None:
+            continue
+        try:
+            with suppress(engine.LostError):
+                engine.get(engine.control(worker, "reset", containers=list(containers)), ANSWER_SECONDS)
+        except TimeoutError as e:
+            raise UnavailableError(f"cluster '{where.cluster}': /job:{job}/task:{task} was not reset ({e})") from None
