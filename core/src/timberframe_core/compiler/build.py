@@ -86,7 +86,7 @@ def subgraph(graph: Graph, fetches: Sequence[Tensor | Operation], feeds: Sequenc
 
 
 def _read_last(order: list[Operation], fetches: Iterable[Tensor | Operation]) -> list[Operation]:
-    """Puts reads that give the values of fetched variables after all updates, as TensorFlow 1 fetches its references."""
+    """Puts reads of fetched variables after all updates, as TensorFlow 1 fetches its references."""
     reads = {f.op for f in fetches if isinstance(f, Tensor) and handle_of(f) is not None}
     if not reads:
         return order
