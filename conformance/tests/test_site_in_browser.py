@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 SITE = Path(__file__).parents[2] / "docs/build/site"
-PAGES = ("docs/README.html", "docs/use.html", "docs/reference/ops/math.html", "docs/reference/api/tf.train.html")
+PAGES = (
+    "docs/README.html",
+    "docs/use.html",
+    "docs/performance.html",
+    "docs/reference/ops/math.html",
+    "docs/reference/api/tf.train.html",
+)
 
 pytestmark = [
     pytest.mark.slow,
@@ -57,6 +63,16 @@ def test_pages_follow_the_scheme_of_the_system(browser: Any) -> None:
 def test_a_narrow_page_does_not_scroll_sideways(browser: Any, page: str) -> None:
     browser.open(SITE / page, width=420)
     assert browser.evaluate("document.documentElement.scrollWidth") <= 420
+
+
+@pytest.mark.parametrize("page", ["docs/performance.html", "docs/reference/ops/math.html"])
+def test_figures_and_dates_are_not_broken_into_lines(browser: Any, page: str) -> None:
+    browser.open(SITE / page, width=420)
+    figure = r"/^[\d.,]+( [mu]s|%)$|^[\d-]{10}$/"
+    cells = f"[...document.querySelectorAll('td')].filter((cell) => {figure}.test(cell.innerText))"
+    assert browser.evaluate(f"{cells}.length") > 20
+    lines = f"{cells}.map((cell) => [...cell.querySelector('p').getClientRects()][0].height)"
+    assert max(browser.evaluate(lines)) < 1.9 * min(browser.evaluate(lines))
 
 
 def test_the_index_leads_to_the_first_page(browser: Any) -> None:

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 project = "Timberframe"
 copyright = "Timberframe's authors, Apache-2.0"
-extensions = ["myst_parser", "navigation", "reference", "sections"]
+extensions = ["myst_parser", "navigation", "reference", "sections", "tables"]
 
 root_doc = "docs/README"
 include_patterns = [

@@ -86,10 +86,11 @@ def output_dtypes(op: OpDef) -> list[DType]:
     return list(found)
 
 
-def kind_of_tolerance(op: OpDef) -> str:
-    """The tolerance in a word or two, of an op with limits in ULP in full."""
+def kind_of_tolerance(op: OpDef, dtype: str) -> str:
+    """The tolerance in a dtype in a word or two: a limit in ULP, or what limits it."""
     names = {Accumulation: "sum of n terms", Bound: "a bound of its own", Residual: "laws of the outputs"}
-    return names.get(type(op.accuracy)) or tolerance(op)
+    dtypes = [d for d in output_dtypes(op) if d.name == dtype]
+    return names.get(type(op.accuracy)) or _limit(op.accuracy, dtypes).removeprefix(f"{dtype} ")
 
 
 def tolerance(op: OpDef) -> str:

@@ -120,7 +120,7 @@ def accuracy_page(found: Mapping[str, Sequence[OpDef]], accuracies: Mapping[str,
             link = f"[{op.name}](ops/{family}.md#{slug(op.name)})"
             for dtypes, on in sorted(by_dtypes.items()):
                 cells = (f"{on[d].ulp:.3g} ({on[d].share:.0%})" if d in on else "" for d in devices)
-                rows.append((link, dtypes, op_facts.kind_of_tolerance(op), *cells))
+                rows.append((link, dtypes, op_facts.kind_of_tolerance(op, dtypes), *cells))
     rows.sort(key=lambda row: row[0].lower())
     text = (
         "# Measured accuracies\n\nThe worst error in ULP (units in the last place of the dtype) that the conformance "
