@@ -11,7 +11,10 @@ import numpy as np
 
 
 class Pending(Protocol):
-    """Work that a device has been given. done() returns at once whether it is over; result() waits for it."""
+    """Work that a device has been given. done() returns at once whether it is over; result() waits for it.
+
+    Work of another process may have `wait(seconds)` besides: whether it is over, as soon as it is, or after that time.
+    """
 
     def done(self) -> bool: ...
 
@@ -37,6 +40,7 @@ class Deferred:
 
 _SPIN_SECONDS = 50e-6  # a launch on a device takes about as long; sleeping would take longer
 _LONGEST_PAUSE_SECONDS = 1e-3
+_LONGEST_WAIT_SECONDS = 10e-3  # by a Pending's own `wait`: so long at most nobody notices that the run is cancelled
 _LONGEST_SLEEP_SECONDS = 0.2  # Python notices a signal that comes just before the thread sleeps when it wakes
 
 
@@ -103,13 +107,19 @@ class CancelToken:
         found: dict[int, Any] = {}
         start = time.perf_counter()
         while True:
+            waited = False
             for i, one in enumerate(pending):
-                if i not in found and one.done():
+                if i in found:
+                    continue
+                wait = getattr(one, "wait", None)
+                if one.done() if wait is None else wait(_LONGEST_WAIT_SECONDS):
                     found[i] = one.result()
+                waited = waited or wait is not None
             if len(found) == len(pending):
                 return [found[i] for i in range(len(pending))]
             self.check()
-            time.sleep(pause(time.perf_counter() - start))
+            if not waited:
+                time.sleep(pause(time.perf_counter() - start))
 
 
 def pause(waited: float, longest: float = _LONGEST_PAUSE_SECONDS) -> float:

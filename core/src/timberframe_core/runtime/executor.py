@@ -127,6 +127,7 @@ class _DeviceWork:
     def __init__(self, pending: Pending, device: Device, plan: Plan) -> None:
         self.pending, self.device, self.plan = pending, device, plan
         self.done = pending.done
+        self.wait = getattr(pending, "wait", None)
         self.start = time.perf_counter_ns()
 
     def result(self) -> Any:

@@ -103,7 +103,7 @@ class _End:
     """A Pending: that a step is over, whatever it gave."""
 
     def __init__(self, step: Any) -> None:
-        self.done, self.result = step.done, step.wait
+        self.done, self.wait, self.result = step.done, step.wait, step.wait_for_end
 
 
 class RayExecutable(RemoteExecutable):

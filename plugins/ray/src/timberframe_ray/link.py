@@ -58,11 +58,15 @@ class Step:
 
     def done(self) -> bool:
         """Whether the answers are there, or will never be."""
+        return self.wait(0)
+
+    def wait(self, seconds: float) -> bool:
+        """The same, after so long at most: a look at what is not there yet costs as much as a wait."""
         self.link.send(self)
         assert self.refs is not None
-        return self.link.lost is not None or engine.ready(self.refs[0])
+        return self.link.lost is not None or engine.wait(self.refs[0], seconds)
 
-    def wait(self) -> None:
+    def wait_for_end(self) -> None:
         """Returns when it is done, or when it takes long to end although a run of it was cancelled."""
         self.link.send(self)
         assert self.refs is not None
@@ -101,9 +105,12 @@ class Answer:
     def done(self) -> bool:
         return self.step.done()
 
+    def wait(self, seconds: float) -> bool:
+        return self.step.wait(seconds)
+
     def result(self) -> Any:
         """What the call gave; raises its error, or the reason why the run was cancelled."""
-        self.step.wait()
+        self.step.wait_for_end()
         if self._cancel is not None:
             self._cancel.check()
         header = self.step.result(0)[self._position]
@@ -127,9 +134,12 @@ class Returned:
     def done(self) -> bool:
         return self.step.done()
 
+    def wait(self, seconds: float) -> bool:
+        return self.step.wait(seconds)
+
     def result(self) -> np.ndarray:
         """An array of the caller's own."""
-        self.step.wait()
+        self.step.wait_for_end()
         found = self.step.result(self._position)
         if isinstance(found, Failed):
             self.step.link.raise_error(found.header)
