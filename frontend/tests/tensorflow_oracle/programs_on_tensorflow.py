@@ -1,20 +1,16 @@
-"""Runs programs of examples/programs with TensorFlow in Timberframe's place: `programs_on_tensorflow.py PROGRAM ...`.
+"""Runs a program of examples/programs with TensorFlow in Timberframe's place.
 
-Prints a JSON object: for each program's name what it printed, or the error. It is a process of its own, since programs
-of TensorFlow 1 switch TensorFlow 2's behaviour off for the whole process.
+    programs_on_tensorflow.py [--eager] PROGRAM
+
+It is a process of its own, since programs of TensorFlow 1 switch TensorFlow 2's behaviour off for the whole process.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
 import os
 import runpy
 import sys
-import traceback
 import types
-from pathlib import Path
 from typing import Any
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -42,22 +38,9 @@ def tensorflow_1() -> types.ModuleType:
     return Substitute("timberframe", v1, layers=layers, nn=Substitute("nn", v1.nn, rnn_cell=rnn_cell_impl))
 
 
-def output_of(program: str) -> str:
-    """What a program prints; the traceback where it fails."""
-    v1.reset_default_graph()
-    printed = io.StringIO()
-    try:
-        with contextlib.redirect_stdout(printed):
-            runpy.run_path(program, run_name="__main__")
-    except BaseException:
-        return printed.getvalue() + traceback.format_exc()
-    return printed.getvalue()
-
-
 if __name__ == "__main__":
     if "--eager" not in sys.argv:
         v1.disable_v2_behavior()
     v1.logging.set_verbosity(v1.logging.ERROR)
     sys.modules["timberframe"] = tensorflow_1()
-    sys.stdout.flush()
-    print(json.dumps({Path(p).stem: output_of(p) for p in sys.argv[1:] if p != "--eager"}))
+    runpy.run_path(sys.argv[-1], run_name="__main__")

@@ -18,23 +18,16 @@ __all__ = ["ConditionalAccumulator", "ConditionalAccumulatorBase", "SparseCondit
 class ConditionalAccumulatorBase:
     """Adds up gradients that were computed for its step, and drops those of earlier ones.
 
-    Use one of its subclasses. dtype, shape: of the gradients; shape None is any. shared_name: by which sessions of
-    several processes know one accumulator on a worker of a cluster. reduction_type: of what is taken, "MEAN" or "SUM".
+    dtype, shape: of the gradients; shape None is any. accumulator_ref: the handle, which a subclass makes.
     """
 
-    _KIND, _PREFIX = "", ""
+    _PREFIX = ""
 
-    def __init__(self, dtype: Any, shape: Any, shared_name: str | None, name: str, reduction_type: str) -> None:
+    def __init__(self, dtype: Any, shape: Any, accumulator_ref: Tensor) -> None:
         self._dtype = as_dtype(dtype)
         self._shape = TensorShape(as_shape(shape))
-        attrs = {
-            "dtype": self._dtype,
-            "shape": self._shape,
-            "shared_name": shared_name,
-            "reduction_type": reduction_type,
-        }
-        self._accumulator_ref: Tensor = apply_op(self._KIND, [], attrs, name)
-        self._name: str = self._accumulator_ref.op.name.rpartition("/")[2]
+        self._accumulator_ref = accumulator_ref
+        self._name: str = accumulator_ref.op.name.rpartition("/")[2]
 
     @property
     def accumulator_ref(self) -> Tensor:
@@ -67,10 +60,25 @@ class ConditionalAccumulatorBase:
         return made
 
 
-class ConditionalAccumulator(ConditionalAccumulatorBase):
-    """An accumulator of dense gradients. See `ConditionalAccumulatorBase`."""
+def _accumulator(op: str, dtype: Any, shape: Any, shared_name: str | None, name: str, reduction_type: str) -> Tensor:
+    attrs = {
+        "dtype": as_dtype(dtype),
+        "shape": TensorShape(as_shape(shape)),
+        "shared_name": shared_name,
+        "reduction_type": reduction_type,
+    }
+    made: Tensor = apply_op(op, [], attrs, name)
+    return made
 
-    _KIND, _PREFIX = "ResourceConditionalAccumulator", "Resource"
+
+class ConditionalAccumulator(ConditionalAccumulatorBase):
+    """An accumulator of dense gradients. See `ConditionalAccumulatorBase`.
+
+    shared_name: by which sessions of several processes know one accumulator on a worker of a cluster. reduction_type:
+    of what is taken, "MEAN" or "SUM".
+    """
+
+    _PREFIX = "Resource"
 
     def __init__(
         self,
@@ -80,7 +88,8 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         name: str = "conditional_accumulator",
         reduction_type: str = "MEAN",
     ) -> None:
-        super().__init__(dtype, shape, shared_name, name, reduction_type)
+        made = _accumulator("ResourceConditionalAccumulator", dtype, shape, shared_name, name, reduction_type)
+        super().__init__(dtype, shape, made)
 
     def apply_grad(self, grad: Any, local_step: Any = 0, name: str | None = None) -> Operation:
         """Adds a gradient, unless local_step is less than the accumulator's step.
@@ -109,12 +118,10 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
 
 
 class SparseConditionalAccumulator(ConditionalAccumulatorBase):
-    """An accumulator of gradients of some rows. See `ConditionalAccumulatorBase`.
+    """An accumulator of gradients of some rows. See `ConditionalAccumulator`.
 
     Rows that a gradient names several times are added up and count once in the mean, which TensorFlow leaves open.
     """
-
-    _KIND = "SparseConditionalAccumulator"
 
     def __init__(
         self,
@@ -124,7 +131,8 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         name: str = "sparse_conditional_accumulator",
         reduction_type: str = "MEAN",
     ) -> None:
-        super().__init__(dtype, shape, shared_name, name, reduction_type)
+        made = _accumulator("SparseConditionalAccumulator", dtype, shape, shared_name, name, reduction_type)
+        super().__init__(dtype, shape, made)
 
     def apply_indexed_slices_grad(self, grad: Any, local_step: Any = 0, name: str | None = None) -> Operation:
         """Adds IndexedSlices, unless local_step is less than the accumulator's step."""
