@@ -121,6 +121,14 @@ def test_reset_of_a_cluster_passes_by_a_worker_that_has_just_ended(cluster: Clus
 
 
 @pytest.mark.slow
+def test_a_session_that_is_opened_waits_for_a_worker_that_starts_again(cluster: Cluster) -> None:
+    for _ in range(3):
+        os.kill(cluster.process("ps", 0), signal.SIGKILL)
+        with session(cluster) as s:
+            assert answers(s)
+
+
+@pytest.mark.slow
 def test_a_worker_that_hangs_is_unavailable_by_a_deadline_and_its_sessions_are_over(cluster: Cluster) -> None:
     with session(cluster) as old:
         assert answers(old)

@@ -51,7 +51,15 @@ def _in_order(where: Address, config: SessionConfig) -> list[tuple[str, int]]:
     tasks = engine.tasks_of(where.cluster)
     if not tasks:
         raise engine.not_found(where.cluster)
-    jobs = engine.describe(_worker(where.cluster, *tasks[0]))["jobs"]
+    while True:
+        try:
+            jobs = engine.describe(_worker(where.cluster, *tasks[0]))["jobs"]
+            break
+        except UnavailableError:  # it has ended, and may be started again
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
+            tasks = engine.tasks_of(where.cluster) or tasks
     known = [(job, task) for job, numbers in jobs.items() for task in numbers]
     wanted = [(job, task) for job, task in known if config.allows(f"/job:{job}/replica:0/task:{task}")]
     if not wanted:
