@@ -74,3 +74,14 @@ def test_a_plugin_that_was_taken_out_and_came_back_generates_each_kernel_once() 
         kernels.unregister("acme")
         kernels.add_generator(generator([]), "acme")
     assert len(kernels.kernels("Tanh")) == 1
+
+
+def test_a_kernel_is_generated_where_that_of_a_plugin_was_taken_out() -> None:
+    kernels = KernelRegistry()
+    kernels.add_generator(generator([]), "acme")
+    kernels.register([KernelDef("Tanh", "ACME", written)], "other")
+    kernels.find(node("Tanh", "ACME"))
+    kernels.unregister("other")
+    found = kernels.find(node("Tanh", "ACME"))
+    assert found is not None
+    assert found.build is made

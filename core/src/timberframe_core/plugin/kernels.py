@@ -84,6 +84,7 @@ class KernelRegistry:
             self._plugins = {k: name for k, name in self._plugins.items() if name != plugin}
             self._made.intersection_update(self._plugins)
             self._generators = tuple(g for g in self._generators if g[1] != plugin)
+            self._generated = set()  # others are asked again for what the plugin's kernels stood in place of
             self._found = {}
 
     def add_generator(self, generator: Generator, plugin: str = "") -> None:
