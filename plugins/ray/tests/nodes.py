@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import ray
+from ray._common.utils import get_default_ray_temp_dir
 from ray.cluster_utils import Cluster as RayCluster
 
 import timberframe as tf
@@ -26,6 +27,8 @@ class Nodes:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
+        # Ray's class writes the address into its default folder, which exists once Ray has run on the machine.
+        Path(get_default_ray_temp_dir()).mkdir(parents=True, exist_ok=True)
         head = {**NODE, "include_dashboard": False, "_system_config": engine.HEALTH, "temp_dir": folder}
         self._cluster = RayCluster(initialize_head=True, head_node_args=head)
         self.address: str = self._cluster.address
