@@ -1,11 +1,6 @@
 """`tf.contrib.slim`: the layers of `tf.contrib.layers` under the names of slim, and its argument scopes."""
 
-from collections.abc import Callable as _Callable
-from typing import Any as _Any
-
 from timberframe import losses as losses
-from timberframe.api.variable_scope import variable_scope as _variable_scope
-from timberframe.contrib import weights as _weights
 from timberframe.contrib.framework import add_arg_scope as add_arg_scope
 from timberframe.contrib.framework import arg_scope as arg_scope
 from timberframe.contrib.framework import assign_from_checkpoint_fn as assign_from_checkpoint_fn
@@ -22,20 +17,11 @@ from timberframe.contrib.framework import local_variable as local_variable
 from timberframe.contrib.framework import model_variable as model_variable
 from timberframe.contrib.framework import variable as variable
 from timberframe.contrib.layers import *  # noqa: F403 - the same names
+from timberframe.contrib.layers import utils as utils
+from timberframe.contrib.layers import weights as _weights
 from timberframe.lazy import lazy_names as _lazy_names
 
 initializers = regularizers = _weights
 __getattr__ = _lazy_names(
     __name__, {name: f"timberframe.contrib.{name}" for name in ("evaluation", "learning", "model_analyzer")}
 )
-
-
-def repeat(inputs: _Any, repetitions: int, layer: _Callable[..., _Any], *args: _Any, **kwargs: _Any) -> _Any:
-    """A layer called so many times on its own output, with the same arguments."""
-    scope = kwargs.pop("scope", None)
-    with _variable_scope(scope, "Repeat", [inputs]):
-        outputs = inputs
-        name = scope or getattr(layer, "__name__", "layer")
-        for i in range(1, repetitions + 1):
-            outputs = layer(outputs, *args, **{**kwargs, "scope": f"{name}_{i}"})
-        return outputs

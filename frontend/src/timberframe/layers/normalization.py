@@ -111,11 +111,19 @@ class BatchNormalization(Layer):
     def call(self, inputs: Tensor, training: Any = False) -> Any:
         outputs, mean, variance = self._fused(inputs, training) if self.fused else self._plain(inputs, training)
         if known_bool(training) is not False:
-            keep = smart_cond(training, lambda: convert_to_tensor(np.float32(self.momentum)), lambda: _one())
-            for moving, new in ((self.moving_mean, mean), (self.moving_variance, variance)):
-                self.add_update(_moved(moving, new, keep))
+            for update in self.moved(mean, variance, training):
+                self.add_update(update)
         outputs.set_shape(inputs.static_shape)
         return outputs
+
+    def moved(self, mean: Any, variance: Any, training: Any) -> list[Any]:
+        """The operations that move `moving_mean` and `moving_variance` towards those of the batch, while training."""
+        keep = smart_cond(training, lambda: convert_to_tensor(np.float32(self.momentum)), lambda: _one())
+        return [_moved(self.moving_mean, mean, keep), _moved(self.moving_variance, variance, keep)]
+
+    def moments_of(self, inputs: Tensor, axes: list[int]) -> tuple[Any, Any]:
+        """Mean and variance of a batch over the axes."""
+        return moments(inputs, axes)
 
     def _fused(self, inputs: Tensor, training: Any) -> tuple[Any, Any, Any]:
         layout = "NHWC" if self.axis == 3 else "NCHW"
@@ -137,7 +145,7 @@ class BatchNormalization(Layer):
         axes = [i for i in range(inputs.shape.ndims or 0) if i != self.axis]
         mean, variance = smart_cond(
             training,
-            lambda: [cast(v, self.moving_mean.dtype) for v in moments(inputs, axes)],
+            lambda: [cast(v, self.moving_mean.dtype) for v in self.moments_of(inputs, axes)],
             lambda: [apply_op("Identity", [v.value()]) for v in (self.moving_mean, self.moving_variance)],
         )
         along = [self._along_axis(v, inputs) for v in (mean, variance, self.beta, self.gamma)]
