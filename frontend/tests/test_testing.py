@@ -62,6 +62,16 @@ def test_a_program_of_tests_runs() -> None:
         (lambda c: c.assertShapeEqual(np.ones(2), tf.ones(2)), lambda c: c.assertShapeEqual(np.ones(2), tf.ones(3))),
         (lambda c: c.assertDTypeEqual(np.ones(2), np.float64), lambda c: c.assertDTypeEqual(np.ones(2), np.int32)),
         (lambda c: c.assertStartsWith("abc", "ab"), lambda c: c.assertStartsWith("abc", "b")),
+        (lambda c: c.assertNotAllClose([1.0], [1.1]), lambda c: c.assertNotAllClose([1.0], [1.0 + 1e-9])),
+        (lambda c: c.assertAllGreater(tf.constant([2, 3]), 1), lambda c: c.assertAllGreater([1, 2], 1)),
+        (lambda c: c.assertAllGreaterEqual([1, 2], 1), lambda c: c.assertAllGreaterEqual([0, 2], 1)),
+        (lambda c: c.assertAllLess([0, -1], 1), lambda c: c.assertAllLess([0, 1], 1)),
+        (lambda c: c.assertAllLessEqual([0, 1], 1), lambda c: c.assertAllLessEqual([0, np.nan], 1)),
+        (lambda c: c.assertAllInSet([1, 2, 1], {1, 2}), lambda c: c.assertAllInSet([1, 3], {1, 2})),
+        (lambda c: c.assertAllInRange([1, 2], 1, 2), lambda c: c.assertAllInRange([1, 2], 1, 2, open_upper_bound=True)),
+        (lambda c: c.assertDeviceEqual("/gpu:0", "/device:GPU:0"), lambda c: c.assertDeviceEqual("/gpu:0", "/cpu:0")),
+        (lambda c: c.assertLen([1, 2], 2), lambda c: c.assertEmpty([1])),
+        (lambda c: c.assertItemsEqual([1, 2], [2, 1]), lambda c: c.assertBetween(3, 1, 2)),
         (
             lambda c: c.assertProtoEquals('name: "a"', tf.NodeDef(name="a")),
             lambda c: c.assertProtoEquals(tf.NodeDef(name="b"), tf.NodeDef(name="a")),
@@ -118,13 +128,14 @@ def test_gradients_of_rows() -> None:
 
 def test_a_driver_for_the_cpu_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     from timberframe.python.client import device_lib
+    from timberframe.test import devices
 
     def device(kind: str, number: int, host: bool, is_cpu: bool) -> SimpleNamespace:
         spec, attributes = f"/device:{kind}:{number}", DeviceAttributes(memory=1)
         return SimpleNamespace(type=kind, spec=spec, name=spec, host_memory=host, attributes=attributes, is_cpu=is_cpu)
 
     found = [device("CPU", 0, True, False), device("ACME", 0, False, True)]
-    for module in (tf.test, device_lib):
+    for module in (devices, device_lib):
         monkeypatch.setattr(module, "devices_for", lambda config: found)
     assert not tf.test.is_gpu_available()
     assert tf.test.gpu_device_name() == ""
@@ -150,3 +161,37 @@ def test_graphs_are_compared() -> None:
         tf.test.assert_equal_graph_def(graph(1.0), graph(2.0))
     with pytest.raises(AssertionError, match="nodes a are in one of the graphs alone"):
         tf.test.assert_equal_graph_def(graph(1.0), tf.GraphDef())
+
+
+def test_what_is_wrong_with_an_element_is_in_the_message(case: Any) -> None:
+    with pytest.raises(AssertionError, match=r"1 of 4 elements are not less than 4; the first is .*4.* at \[1, 1\]"):
+        case.assertAllLess([[1, 2], [3, 4]], 4)
+
+
+def test_a_case_whose_set_up_is_its_own_has_sessions() -> None:
+    class Tests(tf.test.TestCase):
+        def setUp(self) -> None:
+            self.value = 3
+
+        def test_value(self) -> None:
+            with self.cached_session() as session:
+                self.assertAllEqual(session.run(tf.constant(1) + 2), self.value)
+
+    result = unittest.TestResult()
+    unittest.TestSuite([Tests("test_value")]).run(result)
+    assert (result.failures, result.errors, result.testsRun) == ([], [], 1)
+
+
+def test_attributes_that_are_replaced_come_back() -> None:
+    class Holder:
+        size = 1
+
+    made = Holder()
+    with tf.test.StubOutForTesting() as stubs:
+        stubs.Set(Holder, "size", 2)
+        stubs.SmartSet(made, "size", 3)
+        stubs.SmartSet(made, "size", 4)
+        assert (Holder.size, made.size) == (2, 4)
+    assert (Holder.size, vars(made)) == (1, {})
+    with pytest.raises(AttributeError):
+        stubs.Set(Holder, "length", 1)

@@ -9,7 +9,7 @@ from typing import Any
 
 from timberframe.api.random_seeds import set_random_seed
 from timberframe.eager.context import eager_mode
-from timberframe.test import SEED
+from timberframe.test.case import SEED
 from timberframe_core.graph.graph import Graph
 
 

@@ -1,0 +1,23 @@
+"""Folders for files of tests."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+
+def get_temp_dir() -> str:
+    """A folder for files of tests, one for each process; TEST_TMPDIR of the environment if it is set."""
+    folder = os.environ.get("TEST_TMPDIR") or str(Path(tempfile.gettempdir()) / f"timberframe_test_{os.getpid()}")
+    os.makedirs(folder, exist_ok=True)
+    return folder
+
+
+def test_src_dir_path(relative_path: str) -> str:
+    """A path below the folder of the program."""
+    return str(Path(sys.argv[0]).resolve().parent / relative_path)
+
+
+test_src_dir_path.__test__ = False  # type: ignore[attr-defined]  # pytest would take it for a test
