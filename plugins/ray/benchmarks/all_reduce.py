@@ -39,10 +39,12 @@ def _gloo(rank: int, size: int, address: str) -> Callable[[np.ndarray], Any] | N
     return lambda x: distributed.all_reduce(torch.from_numpy(x))
 
 
-def work(rank: int, size: int, addresses: list[str], counts: list[int], repeats: int, results: Any) -> None:
+def work(
+    rank: int, size: int, addresses: list[str], memory: bool, counts: list[int], repeats: int, results: Any
+) -> None:
     """One process: times of each way for each size, all ways once before any is repeated."""
     ways: dict[str, Callable[[np.ndarray], Any] | None] = {}
-    group = join(rank, size, addresses[0])
+    group = join(rank, size, addresses[0], memory=memory)
     ways[group.transport] = _ours(group)
     ways["gloo"] = _gloo(rank, size, addresses[1])
     ways["memcpy"] = lambda x: x.copy() if rank == 0 else None
@@ -68,11 +70,12 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--workers", type=int, default=2)
     options.add_argument("--bytes", type=int, nargs="+", default=[2_700_000, 100_000_000])
+    options.add_argument("--sockets", action="store_true", help="no shared memory, as between machines")
     options.add_argument("--repeats", type=int, default=20)
     given = options.parse_args()
     context = multiprocessing.get_context("spawn")
     results, addresses = context.Queue(), [free_address(), free_address()]
-    arguments = (given.workers, addresses, given.bytes, given.repeats, results)
+    arguments = (given.workers, addresses, not given.sockets, given.bytes, given.repeats, results)
     processes = [context.Process(target=work, args=(rank, *arguments)) for rank in range(given.workers)]
     for process in processes:
         process.start()

@@ -53,6 +53,8 @@ from timberframe_core.plugin.contracts import AllocatorStatistics as AllocatorSt
 from timberframe_core.plugin.contracts import Array as Array
 from timberframe_core.plugin.contracts import CancelToken as CancelToken
 from timberframe_core.plugin.contracts import Cluster as Cluster
+from timberframe_core.plugin.contracts import Collective as Collective
+from timberframe_core.plugin.contracts import CollectiveGroup as CollectiveGroup
 from timberframe_core.plugin.contracts import Deferred as Deferred
 from timberframe_core.plugin.contracts import Device as Device
 from timberframe_core.plugin.contracts import DeviceAttributes as DeviceAttributes

@@ -14,6 +14,7 @@ from timberframe_core.compiler.host_side import follows_from_shapes
 from timberframe_core.compiler.ir import Node, Output, Program
 from timberframe_core.graph.inference import arg_ranges
 from timberframe_core.plugin.contracts import Device
+from timberframe_core.plugin.host_ops import find_host_op
 from timberframe_core.shapes import is_static
 
 _GIVEN = frozenset({"constant", "variable"})
@@ -286,14 +287,21 @@ def _find_sends(stages: list[Stage], fetched: dict[int, list[Output]]) -> None:
             target = None if node.op.on_host else stage.device
             if node.host_driven and not node.op.on_host:
                 continue  # its inputs stay where they are
-            for x in node.inputs:
-                if x.node in stage_of and stage_of[x.node].device is not target:
+            located = _taken_where_they_are(node)
+            for i, x in enumerate(node.inputs):
+                if i not in located and x.node in stage_of and stage_of[x.node].device is not target:
                     sends.setdefault((x, id(target)), (x, target))
     for x in (x for found in fetched.values() for x in found):
         sends.setdefault((x, id(None)), (x, None))
     for x, target in sends.values():
         if x.node in stage_of and not stage_of[x.node].driven:
             stage_of[x.node].sends.append((x, target))
+
+
+def _taken_where_they_are(node: Node) -> frozenset[int]:
+    """Positions of the inputs that the node's host op takes on whatever device they are."""
+    host_op = find_host_op(node.op.name) if node.op.on_host else None
+    return frozenset() if host_op is None else host_op.located_inputs(node.op, node.attrs)
 
 
 def _shape_only_reader(node: Node) -> bool:

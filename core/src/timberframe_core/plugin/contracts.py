@@ -18,6 +18,8 @@ from timberframe_core.dtypes import DType
 from timberframe_core.plugin.allocation import Allocator as Allocator
 from timberframe_core.plugin.allocation import AllocatorStatistics as AllocatorStatistics
 from timberframe_core.plugin.allocation import Buffer as Buffer
+from timberframe_core.plugin.collectives import Collective as Collective
+from timberframe_core.plugin.collectives import CollectiveGroup as CollectiveGroup
 from timberframe_core.plugin.patterns import Part as Part
 from timberframe_core.plugin.state import RandomStream as RandomStream
 from timberframe_core.plugin.state import Variable as Variable
@@ -273,7 +275,8 @@ class Device(Protocol):
     must have `start_copy_out` and `marker` of its own. incarnation: of a device in another process, a number that no
     other start of that process had. dlpack_device: (type, id) of the DLPack standard where its
     tensors can be handed out and taken in without a copy, else None. fusion: what nodes it can run as one,
-    None if there are none.
+    None if there are none. collective_library: name and version of what `collective` works by, empty where it has none:
+    devices of different processes work together where theirs are equal.
     """
 
     type: str
@@ -285,6 +288,7 @@ class Device(Protocol):
     incarnation: int
     dlpack_device: tuple[int, int] | None
     fusion: Fusion | None
+    collective_library: str
     kernels: KernelRegistry
     """Set by the core: the kernels of all plugins."""
 
@@ -371,6 +375,13 @@ class Device(Protocol):
         work: the op, as `runtime.shared_resources.carry_out` reads it. inputs: arrays with their devices, None for the
         host. An output is an array of the host, or a pair of an array and this device. None, always, where the process
         keeps no resources for sessions: then they live in that of their session.
+        """
+
+    def collective(self, group: CollectiveGroup) -> Collective:
+        """What carries out the collectives of a group on arrays of this device, without taking them to the host.
+
+        Called in all processes of the group, on devices with one `collective_library`, when it first has arrays on all
+        of these devices; each may wait for the others. What it raises makes all of them go through the host.
         """
 
 

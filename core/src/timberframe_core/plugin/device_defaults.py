@@ -8,9 +8,19 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.dtypes import DType
-from timberframe_core.errors import InternalError
+from timberframe_core.errors import InternalError, UnimplementedError
 from timberframe_core.graph.device_spec import full_name
-from timberframe_core.plugin.contracts import Array, CancelToken, Deferred, KernelDef, KernelNode, Pending, Variable
+from timberframe_core.plugin.contracts import (
+    Array,
+    CancelToken,
+    Collective,
+    CollectiveGroup,
+    Deferred,
+    KernelDef,
+    KernelNode,
+    Pending,
+    Variable,
+)
 from timberframe_core.plugin.fusion import Fusion
 
 _REQUIRED = ("type", "spec", "attributes", "allocator", "supports", "compile", "copy_in", "copy_out")
@@ -29,6 +39,7 @@ class DeviceDefaults:
     is_cpu = False
     supports_by_dtype = True
     fusion: Fusion | None = None
+    collective_library = ""
 
     @property
     def name(self: Any) -> str:
@@ -77,6 +88,10 @@ class DeviceDefaults:
     def host_call(self, work: bytes, inputs: Sequence[Any], cancel: CancelToken) -> Sequence[Any] | None:
         """None: resources live in the process of their session."""
         return None
+
+    def collective(self: Any, group: CollectiveGroup) -> Collective:
+        """It has none, as `collective_library` says."""
+        raise UnimplementedError(f"device {self.spec}: has no collectives of its own")
 
 
 _OPTIONAL = tuple(name for name in vars(DeviceDefaults) if not name.startswith("_"))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import AlreadyExistsError, FailedPreconditionError, InvalidArgumentError, OpError
+from timberframe_core.graph.inference import arg_ranges
 from timberframe_core.ops.definition.opdef import Attrs, OpDef
 from timberframe_core.plugin.contracts import CancelToken, Device
 
@@ -141,6 +142,13 @@ class HostOp:
     located: tuple[str, ...] = ()
     plugin: str = ""
     shared: bool = False
+
+    def located_inputs(self, definition: OpDef, attrs: Attrs) -> frozenset[int]:
+        """Positions of the inputs of a node that arrive as pairs (array, device)."""
+        if not self.located:
+            return frozenset()
+        ranges = arg_ranges(definition.inputs, attrs)
+        return frozenset(i for name in self.located for i in ranges[name])
 
     def origin(self) -> str:
         """Module and name of the function."""

@@ -21,7 +21,6 @@ from timberframe_core.errors import (
     UnimplementedError,
     UnknownError,
 )
-from timberframe_core.graph.inference import arg_ranges
 from timberframe_core.ops.definition.opdef import evaluate
 from timberframe_core.plugin.host_ops import HostCall, HostOp, RunFunction, find_host_op
 from timberframe_core.runtime import host_ops as host_ops  # registers the core's own
@@ -56,7 +55,7 @@ class HostStep:
         self._shapes = [x.static_shape for x in node.outputs] if has_static_shapes(node) else []
         self.handles = [variable_name(x) for x in node.inputs if x.dtype is resource]
         self.made = next((variable_name(x) for x in node.outputs if x.dtype is resource), "")
-        located = _positions(node, op.located)
+        located = op.located_inputs(node.op, node.attrs)
         self._inputs = [(x, _manner(x, i in located)) for i, x in enumerate(node.inputs) if x.dtype is not resource]
 
     def uninitialized(self, index: int) -> FailedPreconditionError:
@@ -181,14 +180,6 @@ def _check_shapes(made: Sequence[Located], shapes: Sequence[Shape]) -> None:
 
 def _manner(x: Output, located: bool) -> int:
     return _LOCATED if located else _AS_IT_IS if x.dtype is variant else _HOST
-
-
-def _positions(node: Node, names: Sequence[str]) -> set[int]:
-    """Flat positions of the inputs of these names."""
-    if not names:
-        return set()
-    ranges = arg_ranges(node.op.inputs, node.attrs)
-    return {i for name in names for i in ranges[name]}
 
 
 def host_op_of(node: Node) -> HostOp:

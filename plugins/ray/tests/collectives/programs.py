@@ -14,6 +14,8 @@ import numpy as np
 
 import timberframe as tf
 import timberframe_ray as tfr
+import timberframe_sdk as sdk
+from timberframe_sdk.testing import asynchronous_device, collective_device
 
 SECONDS = 60.0
 
@@ -138,3 +140,43 @@ def split_products() -> Any:
     whole = tf.gradients(whole_loss, [first, second])
     with tf.Session() as session:
         return session.run([loss, *parts]), session.run([whole_loss, whole[0][:, mine], whole[1][mine]])
+
+
+def _sums_on_device(kind: str) -> tuple[Any, Any, tf.SessionConfig]:
+    """A sum of what a device for tests makes of a fed tensor: the feed, the result, a configuration of sessions."""
+    module = {"async": asynchronous_device, "collective": collective_device}[kind]
+    sdk.register_plugin(kind, module)
+    x = tf.placeholder(tf.float32, [100], name="x")
+    with tf.device(f"/device:{module.TYPE}:0"):
+        (total,) = tfr.all_reduce([x * x])
+        y = total + 1.0
+    return x, y, tf.SessionConfig(plugins=["cpu", kind])
+
+
+def on_device(kind: str) -> tuple[bytes, list[str]]:
+    """Bits of a sum that is made on a device, by it or by the host, and what the device did in the second run."""
+    x, y, config = _sums_on_device(kind)
+    given = np.random.default_rng(tfr.group().rank).standard_normal(100).astype(np.float32)
+    with tf.Session(config=config) as session:
+        session.run(y, {x: given})
+        device = next(d for d in session.list_devices() if d.type == kind.upper())
+        device.journal.clear()
+        return session.run(y, {x: given}).tobytes(), list(device.journal)
+
+
+def killed_on_device(victim: int) -> Any:
+    """As `killed`, with devices that carry the sum out."""
+    x, y, config = _sums_on_device("collective")
+    given = np.ones(100, np.float32)
+    with tf.Session(config=config) as session:
+        for _ in range(2):
+            session.run(y, {x: given})
+        if tfr.group().rank == victim:
+            time.sleep(0.5)
+            os.kill(os.getpid(), signal.SIGKILL)
+        start = time.monotonic()
+        try:
+            session.run(y, {x: given})
+        except tf.errors.UnavailableError as e:
+            return str(e), time.monotonic() - start
+    return None

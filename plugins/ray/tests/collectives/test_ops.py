@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,14 +13,6 @@ pytest.importorskip("ray", reason="ray is not installed: it has no wheel for thi
 import timberframe as tf
 import timberframe_ray as tfr
 from timberframe_sdk import apply_op
-
-
-def _programs() -> Any:
-    """The module by a name that processes which are started can import, too."""
-    folder = str(Path(__file__).parent)
-    if folder not in sys.path:
-        sys.path.append(folder)
-    return importlib.import_module("programs")
 
 
 @pytest.fixture
@@ -40,8 +29,8 @@ def fresh_graph() -> Iterator[None]:
 
 
 @pytest.mark.slow
-def test_values_and_gradients_in_two_processes() -> None:
-    found = _programs().in_processes(2, _programs().collectives)
+def test_values_and_gradients_in_two_processes(programs: Any) -> None:
+    found = programs.in_processes(2, programs.collectives)
     for rank in (0, 1):
         first, second, gathered, scattered, copied, *gradients = found[rank]
         np.testing.assert_array_equal(first, [3, 4])
@@ -55,15 +44,15 @@ def test_values_and_gradients_in_two_processes() -> None:
 
 
 @pytest.mark.slow
-def test_products_split_by_columns_and_rows_have_the_loss_and_gradients_of_whole_ones() -> None:
-    for parts, whole in _programs().in_processes(2, _programs().split_products).values():
+def test_products_split_by_columns_and_rows_have_the_loss_and_gradients_of_whole_ones(programs: Any) -> None:
+    for parts, whole in programs.in_processes(2, programs.split_products).values():
         for x, y in zip(parts, whole, strict=True):
             np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_is_named_with_the_op_in_two_seconds() -> None:
-    found = _programs().in_processes(3, _programs().killed, 1, expected=2)
+def test_a_process_that_is_killed_is_named_with_the_op_in_two_seconds(programs: Any) -> None:
+    found = programs.in_processes(3, programs.killed, 1, expected=2)
     assert sorted(found) == [0, 2]
     for message, seconds in found.values():
         assert message.startswith("Ray>AllReduceEnd 'Ray>AllReduceEnd': rank 1 ")

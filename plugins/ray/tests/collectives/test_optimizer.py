@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import re
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,14 +14,6 @@ pytest.importorskip("ray", reason="ray is not installed: it has no wheel for thi
 
 import timberframe as tf
 import timberframe_ray as tfr
-
-
-@pytest.fixture
-def programs() -> Any:
-    folder = str(Path(__file__).parent)
-    if folder not in sys.path:
-        sys.path.append(folder)
-    return importlib.import_module("programs")
 
 
 @pytest.fixture

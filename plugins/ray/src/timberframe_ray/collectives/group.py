@@ -5,42 +5,26 @@ Sums are made in the order of the ranks, whatever carries the parts, so that bit
 
 from __future__ import annotations
 
-import itertools
+import math
 import queue
 import threading
 import time
 import zlib
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from timberframe_ray.collectives.devices import DeviceCollectives, OnDevice
 from timberframe_ray.collectives.links import Links, LostError, Waiting, meet
-from timberframe_ray.collectives.memory import DifferentError, Memory, share
+from timberframe_ray.collectives.memory import Memory, share
 from timberframe_ray.collectives.sockets import Sockets
-from timberframe_sdk import InvalidArgumentError, OpError, UnavailableError
+from timberframe_ray.collectives.transport import WHOLE, DifferentError, Transport, ordered_sum
+from timberframe_sdk import Array, Collective, InvalidArgumentError, OpError, Pending, UnavailableError
 from timberframe_sdk.remote.errors import FailedPreconditionError
 
 DEADLINE_SECONDS = 60.0
-
-_WHOLE = slice(None)
-
-
-class Transport(Protocol):
-    """What carries arrays between the processes of a group. piece_bytes: the most that one exchange takes."""
-
-    piece_bytes: int
-
-    def exchange(
-        self, given: np.ndarray, lengths: Sequence[int], parts: Sequence[slice], sign: int, waiting: Waiting
-    ) -> list[np.ndarray]:
-        """What this process wants of each one's array, by rank; valid until the next exchange.
-
-        given: this one's array, of one dimension; lengths: of all of them; parts: which part of each array each process
-        wants. sign: equal in all processes, where they do the same.
-        """
-
-    def close(self) -> None: ...
 
 
 class Work:
@@ -48,13 +32,13 @@ class Work:
 
     shape = ()
 
-    def __init__(self, do: Callable[[Waiting], np.ndarray]) -> None:
+    def __init__(self, do: Callable[[Waiting], np.ndarray | OnDevice]) -> None:
         self._do = do
         self.changed = threading.Condition()
         self.cancelled: BaseException | None = None
         self.over = False
         self.error: BaseException | None = None
-        self.result: np.ndarray | None = None
+        self.result: np.ndarray | OnDevice | None = None
 
     def run(self, seconds: float) -> None:
         """Does it; its error is kept."""
@@ -69,7 +53,7 @@ class Work:
             self.over = True
             self.changed.notify_all()
 
-    def wait(self) -> np.ndarray:
+    def wait(self) -> Any:
         """What it gives, or its error."""
         with self.changed:
             self.changed.wait_for(lambda: self.over)
@@ -93,6 +77,7 @@ class Group:
     def __init__(self, name: str, rank: int, size: int, links: Links, transport: Transport, seconds: float) -> None:
         self.name, self.rank, self.size = name, rank, size
         self._links, self._transport, self._seconds = links, transport, seconds
+        self._devices = DeviceCollectives(rank, size, links, transport)
         self._works: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._serve, name=f"group {name}", daemon=True)
@@ -108,84 +93,88 @@ class Group:
         """Whether an error has ended it."""
         return self._failure is not None
 
-    # Collectives: of arrays of one dimension
+    # Collectives: of an array of one dimension, or of arrays of a device, of which the results then may be, too
 
-    def all_reduce(self, x: np.ndarray) -> Work:
-        """The sum of all processes' arrays, in each of them; x is overwritten by it."""
+    def all_reduce(self, x: np.ndarray | OnDevice) -> Work:
+        """The sum of all processes' arrays, in each of them; an array of the host is overwritten by it."""
+        return self._start("all-reduce", x, self._all_reduce, lambda c, arrays: c.all_reduce(arrays))
 
-        def do(waiting: Waiting) -> np.ndarray:
-            most = self._transport.piece_bytes // x.itemsize
-            for start in range(0, x.size, most):
-                piece = x[start : start + most]
-                chunks = _chunks(piece.size, self.size)
-                parts = self._transport.exchange(piece, [piece.size] * self.size, chunks, sign, waiting)
-                lengths = [c.stop - c.start for c in chunks]
-                sums = self._transport.exchange(_sum(parts), lengths, [_WHOLE] * self.size, sign, waiting)
-                for chunk, found in zip(chunks, sums, strict=True):
-                    piece[chunk] = found
-            return x
-
-        sign = self._sign("all-reduce", x)
-        return self._start(do)
-
-    def reduce_scatter(self, x: np.ndarray) -> Work:
+    def reduce_scatter(self, x: np.ndarray | OnDevice) -> Work:
         """The sum of all processes' arrays, of which each gets its part of equal length."""
+        return self._start("reduce-scatter", x, self._reduce_scatter, lambda c, arrays: c.reduce_scatter(arrays[0]))
 
-        def do(waiting: Waiting) -> np.ndarray:
-            rows = x.reshape(self.size, -1)
-            result = np.empty(rows.shape[1], x.dtype)
-            most = self._transport.piece_bytes // (x.itemsize * self.size)
-            for start in range(0, result.size, most):
-                piece = rows[:, start : start + most]
-                width = piece.shape[1]
-                wanted = [slice(r * width, (r + 1) * width) for r in range(self.size)]
-                parts = self._transport.exchange(piece.ravel(), [piece.size] * self.size, wanted, sign, waiting)
-                result[start : start + width] = _sum(parts)
-            return result
-
-        sign = self._sign("reduce-scatter", x)
-        return self._start(do)
-
-    def all_gather(self, x: np.ndarray) -> Work:
+    def all_gather(self, x: np.ndarray | OnDevice) -> Work:
         """The arrays of all processes, which are equally long, one after the other."""
+        return self._start("all-gather", x, self._all_gather, lambda c, arrays: c.all_gather(arrays[0]))
 
-        def do(waiting: Waiting) -> np.ndarray:
-            result = np.empty((self.size, x.size), x.dtype)
-            most = self._transport.piece_bytes // x.itemsize
-            for start in range(0, x.size, most):
-                piece = x[start : start + most]
-                found = self._transport.exchange(piece, [piece.size] * self.size, [_WHOLE] * self.size, sign, waiting)
-                for row, part in zip(result, found, strict=True):
-                    row[start : start + piece.size] = part
-            return result.ravel()
-
-        sign = self._sign("all-gather", x)
-        return self._start(do)
-
-    def broadcast(self, x: np.ndarray, root: int) -> Work:
+    def broadcast(self, x: np.ndarray | OnDevice, root: int) -> Work:
         """The array of the process of this rank, in each of them; those of the others only say its length."""
+        by_host = partial(self._broadcast, root)
+        return self._start(f"broadcast of {root}", x, by_host, lambda c, arrays: c.broadcast(arrays[0], root))
 
-        def do(waiting: Waiting) -> np.ndarray:
-            result = x.copy()
-            most = self._transport.piece_bytes // x.itemsize
-            for start in range(0, x.size, most):
-                piece = x[start : start + most]
-                lengths = [piece.size if r == root else 0 for r in range(self.size)]
-                given = piece if self.rank == root else piece[:0]
-                found = self._transport.exchange(given, lengths, [_WHOLE] * self.size, sign, waiting)
-                result[start : start + piece.size] = found[root]
+    def _start(
+        self,
+        what: str,
+        x: np.ndarray | OnDevice,
+        by_host: Callable[[np.ndarray, int, Waiting], np.ndarray],
+        by_device: Callable[[Collective, Sequence[Array]], Pending],
+    ) -> Work:
+        device = x.device if isinstance(x, OnDevice) else None
+        arrays = x.arrays if isinstance(x, OnDevice) else [x]
+        dtype, size = np.dtype(arrays[0].dtype), sum(math.prod(a.shape) for a in arrays)
+        sign = zlib.crc32(f"{what} {dtype.str} {dtype.name} {size}".encode())
+
+        def do(waiting: Waiting) -> np.ndarray | OnDevice:
+            marked = self._devices.marked(sign, device)
+            found = self._devices.agreed(device, marked, waiting)
+            if found is not None and isinstance(x, OnDevice):
+                return self._devices.carry_out(by_device, found, x, waiting)
+            result = by_host(x.on_host() if isinstance(x, OnDevice) else x, marked, waiting)
+            self._devices.look()
             return result
 
-        sign = self._sign(f"broadcast of {root}", x)
-        return self._start(do)
-
-    def _sign(self, what: str, x: np.ndarray) -> int:
-        return zlib.crc32(f"{what} {x.dtype.str} {x.dtype.name} {x.size}".encode())
-
-    def _start(self, do: Callable[[Waiting], np.ndarray]) -> Work:
         work = Work(do)
         self._works.put(work)
         return work
+
+    # The same by the host's memory
+
+    def _all_reduce(self, x: np.ndarray, sign: int, waiting: Waiting) -> np.ndarray:
+        self._transport.all_reduce(x, sign, waiting)
+        return x
+
+    def _reduce_scatter(self, x: np.ndarray, sign: int, waiting: Waiting) -> np.ndarray:
+        rows = x.reshape(self.size, -1)
+        result = np.empty(rows.shape[1], x.dtype)
+        most = self._transport.piece_bytes // (x.itemsize * self.size)
+        for start in range(0, result.size, most):
+            piece = rows[:, start : start + most]
+            width = piece.shape[1]
+            wanted = [slice(r * width, (r + 1) * width) for r in range(self.size)]
+            parts = self._transport.exchange(piece.ravel(), [piece.size] * self.size, wanted, sign, waiting)
+            result[start : start + width] = ordered_sum(parts)
+        return result
+
+    def _all_gather(self, x: np.ndarray, sign: int, waiting: Waiting) -> np.ndarray:
+        result = np.empty((self.size, x.size), x.dtype)
+        most = self._transport.piece_bytes // x.itemsize
+        for start in range(0, x.size, most):
+            piece = x[start : start + most]
+            found = self._transport.exchange(piece, [piece.size] * self.size, [WHOLE] * self.size, sign, waiting)
+            for row, part in zip(result, found, strict=True):
+                row[start : start + piece.size] = part
+        return result.ravel()
+
+    def _broadcast(self, root: int, x: np.ndarray, sign: int, waiting: Waiting) -> np.ndarray:
+        result = x.copy()
+        most = self._transport.piece_bytes // x.itemsize
+        for start in range(0, x.size, most):
+            piece = x[start : start + most]
+            lengths = [piece.size if r == root else 0 for r in range(self.size)]
+            given = piece if self.rank == root else piece[:0]
+            found = self._transport.exchange(given, lengths, [WHOLE] * self.size, sign, waiting)
+            result[start : start + piece.size] = found[root]
+        return result
 
     def _serve(self) -> None:
         """Does the works; after an error, or when the group is left, only ends them."""
@@ -211,6 +200,7 @@ class Group:
                 "all must run the same ones in the same order"
             )
         self._failure = work.error
+        self._devices.close()
         self._links.close()
 
     def _ended(self) -> OpError:
@@ -223,24 +213,9 @@ class Group:
         if threading.current_thread() is not self._thread:
             self._thread.join()
         self._failure = self._failure or UnavailableError("this process has left it")
+        self._devices.close()
         self._links.close()
         self._transport.close()
-
-
-def _chunks(count: int, size: int) -> list[slice]:
-    """An array of so many elements in one part for each process."""
-    ends = [count * i // size for i in range(size + 1)]
-    return [slice(a, b) for a, b in itertools.pairwise(ends)]
-
-
-def _sum(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """The sum, from the first to the last; of two-byte floats in single precision, rounded once."""
-    dtype = parts[0].dtype
-    narrow = dtype.itemsize == 2 and dtype.kind not in "iu"
-    total = parts[0].astype(np.float32 if narrow else dtype)
-    for part in parts[1:]:
-        total += part.astype(total.dtype, copy=False)
-    return total.astype(dtype, copy=False)
 
 
 def connect(rank: int, size: int, address: str, name: str, seconds: float, memory: bool) -> Group:

@@ -37,10 +37,12 @@ class Waiting:
     def __init__(self, seconds: float, check: Callable[[], None]) -> None:
         self._seconds, self._end, self.check = seconds, time.monotonic() + seconds, check
 
-    def on(self, rank: int) -> None:
-        """Called again and again while a process is waited for."""
+    def on(self, rank: int | None) -> None:
+        """Called again and again while a process is waited for; None: while a device is."""
         self.check()
         if time.monotonic() > self._end:
+            if rank is None:
+                raise UnavailableError(f"the device has not carried it out in {self._seconds:g} s; all must take part")
             raise LostError(rank, f"has not taken part for {self._seconds:g} s")
 
 
@@ -59,14 +61,18 @@ class Links:
                 one.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _DEAD_MILLISECONDS)
 
     def check(self, rank: int) -> None:
-        """Raises LostError where a process has ended, or has said that another one has; for links without data."""
+        """Raises LostError where a process has ended, or has said that another one has; takes nothing off the link."""
         one = self.sockets[rank]
         readable, _, _ = select.select([one], [], [], 0)
         if readable:
             try:
-                self.refuse(rank, one.recv(FRAME.size))
+                found = one.recv(FRAME.size, socket.MSG_PEEK)
             except ConnectionError:
-                self.refuse(rank, b"")
+                found = b""
+            if not found:
+                self.refuse(rank, found)
+            if len(found) == FRAME.size:
+                self.refuse_report(rank, found)
 
     def refuse(self, rank: int, received: bytes) -> None:
         """Raises LostError by what came where no frame of an exchange did."""

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from timberframe_ray.collectives.links import Links, LostError, Waiting
+from timberframe_ray.collectives.transport import SAME, WHOLE, DifferentError, chunks, ordered_sum
 
 _PIECE_BYTES = 1 << 20
 _MOST_BYTES = 64 << 20
@@ -37,6 +38,7 @@ class Memory:
         self.piece_bytes = piece_bytes(size)
         self._words = memoryview(shared)[: size * _LINE].cast("Q")
         self._number = 0
+        self.signs = [0] * size
 
     def exchange(
         self, given: np.ndarray, lengths: Sequence[int], parts: Sequence[slice], sign: int, waiting: Waiting
@@ -53,9 +55,22 @@ class Memory:
             if self._words[rank * _LINE // 8] < number:
                 self._wait(rank, number, waiting)
         for rank in range(self._size):
-            if self._words[rank * _LINE // 8 + 1 + number % 2] != sign:
+            self.signs[rank] = self._words[rank * _LINE // 8 + 1 + number % 2]
+            if (self.signs[rank] ^ sign) & SAME:
                 raise DifferentError(rank)
         return [self._slot(area, r, given.dtype, n)[parts[mine]] for r, n in enumerate(lengths)]
+
+    def all_reduce(self, x: np.ndarray, sign: int, waiting: Waiting) -> None:
+        """See `Transport`: each process adds one chunk of each piece up, and copies those of the others."""
+        most = self.piece_bytes // x.itemsize
+        for start in range(0, x.size, most):
+            piece = x[start : start + most]
+            mine = chunks(piece.size, self._size)
+            parts = self.exchange(piece, [piece.size] * self._size, mine, sign, waiting)
+            lengths = [c.stop - c.start for c in mine]
+            sums = self.exchange(ordered_sum(parts), lengths, [WHOLE] * self._size, sign, waiting)
+            for chunk, found in zip(mine, sums, strict=True):
+                piece[chunk] = found
 
     def _slot(self, area: int, rank: int, dtype: np.dtype, count: int) -> np.ndarray:
         return np.frombuffer(self._shared, dtype, count, area + rank * self.piece_bytes)
@@ -85,14 +100,6 @@ class Memory:
         self._words.release()
         with contextlib.suppress(BufferError):  # a result is still in use: it goes with that
             self._shared.close()
-
-
-class DifferentError(Exception):
-    """A process of the group does something else, or with other sizes. rank: of which one."""
-
-    def __init__(self, rank: int) -> None:
-        super().__init__(f"rank {rank}")
-        self.rank = rank
 
 
 def piece_bytes(size: int) -> int:

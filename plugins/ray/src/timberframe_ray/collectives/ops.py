@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from timberframe_ray.collectives.devices import OnDevice
 from timberframe_ray.collectives.group import Work, group
 from timberframe_sdk import HostCall, InferenceContext, apply_op, define_op, format_shape, host_op
 
@@ -108,9 +110,12 @@ define_op(
 )
 
 
-@host_op("Ray>AllReduceStart")
+@host_op("Ray>AllReduceStart", located=["values"])
 def _start(call: HostCall) -> list[Any]:
-    flat = np.concatenate([x.ravel() for x in call.inputs])  # a copy: the run goes on, and may use its memory again
+    given = _given(call)
+    if isinstance(given, OnDevice):
+        return [(group().all_reduce(given), None)]
+    flat = np.concatenate([x.ravel() for x in given])  # a copy: the run goes on, and may use its memory again
     return [(group().all_reduce(flat), None)]
 
 
@@ -118,33 +123,54 @@ def _start(call: HostCall) -> list[Any]:
 def _end(call: HostCall) -> list[Any]:
     work, *values = call.inputs
     flat = _result(call, work)
+    if isinstance(flat, OnDevice):
+        return [(array, flat.device) for array in flat.arrays]
     shapes = [tuple(array.shape) for array, _ in values]
     ends = np.cumsum([int(np.prod(s)) for s in shapes])
     return [part.reshape(s) for part, s in zip(np.split(flat, ends[:-1]), shapes, strict=True)]
 
 
-@host_op("Ray>AllGather")
+@host_op("Ray>AllGather", located=["input"])
 def _all_gather(call: HostCall) -> list[Any]:
-    (x,) = call.inputs
+    shape = _shape(call)
     _check_size(call)
-    found = _result(call, group().all_gather(x.ravel()))
-    return [found.reshape(x.shape[0] * call.attrs["size"], *x.shape[1:])]
+    return [_carried_out(call, group().all_gather, (shape[0] * call.attrs["size"], *shape[1:]))]
 
 
-@host_op("Ray>ReduceScatter")
+@host_op("Ray>ReduceScatter", located=["input"])
 def _reduce_scatter(call: HostCall) -> list[Any]:
-    (x,) = call.inputs
+    shape = _shape(call)
     _check_size(call)
-    found = _result(call, group().reduce_scatter(x.ravel()))
-    return [found.reshape(x.shape[0] // call.attrs["size"], *x.shape[1:])]
+    return [_carried_out(call, group().reduce_scatter, (shape[0] // call.attrs["size"], *shape[1:]))]
 
 
-@host_op("Ray>Broadcast")
+@host_op("Ray>Broadcast", located=["input"])
 def _broadcast(call: HostCall) -> list[Any]:
-    (x,), root = call.inputs, call.attrs["root"]
+    root = call.attrs["root"]
     if root >= group().size:
         raise call.error(f"root is {root}; it must be a rank of the group, of {group().size}")
-    return [_result(call, group().broadcast(x.ravel(), root)).reshape(x.shape)]
+    return [_carried_out(call, partial(group().broadcast, root=root), _shape(call))]
+
+
+def _shape(call: HostCall) -> tuple[int, ...]:
+    ((array, _),) = call.inputs
+    return tuple(array.shape)
+
+
+def _carried_out(call: HostCall, do: Callable[[Any], Work], shape: tuple[int, ...]) -> Any:
+    """What a collective of one tensor gives, in the shape that it has then; where it was carried out."""
+    given = _given(call)
+    found = _result(call, do(given if isinstance(given, OnDevice) else given[0].ravel()))
+    return (found.arrays[0], found.device) if isinstance(found, OnDevice) else found.reshape(shape)
+
+
+def _given(call: HostCall) -> OnDevice | list[np.ndarray]:
+    """The inputs where they are, if that is one device with collectives; else on the host."""
+    devices = {id(device): device for _, device in call.inputs}
+    (device, *others) = devices.values()
+    if not others and device is not None and device.collective_library:
+        return OnDevice(device, [array for array, _ in call.inputs])
+    return [np.asarray(a) if home is None else call.cancel.wait(home.start_copy_out(a)) for a, home in call.inputs]
 
 
 def _check_size(call: HostCall) -> None:
@@ -153,7 +179,7 @@ def _check_size(call: HostCall) -> None:
         raise call.error(f"attr size is {call.attrs['size']}; the group has {size} processes, and it must be theirs")
 
 
-def _result(call: HostCall, work: Work) -> np.ndarray:
+def _result(call: HostCall, work: Work) -> Any:
     """What comes of a collective; a run that is cancelled ends it, and with it the group."""
     try:
         with work.changed:
