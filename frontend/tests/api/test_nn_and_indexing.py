@@ -141,6 +141,14 @@ def test_softmax_cross_entropy_takes_labels_of_any_dtype(name, dtype) -> None:
         assert session.run(array_loss).tolist() == session.run(loss).tolist()
 
 
+@pytest.mark.parametrize("rows", [2, None])
+def test_softmax_cross_entropy_takes_labels_of_more_dimensions(rows: int | None) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        labels = tf.placeholder(tf.float32, [1, rows, 2])
+        loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=[[1.0, 2.0], [3.0, 4.0]])
+        assert session.run(loss, {labels: [[[0, 1], [1, 0]]]}).tolist() == pytest.approx([0.313262, 1.313262], abs=1e-6)
+
+
 @pytest.mark.parametrize("name", ["sigmoid_cross_entropy_with_logits", "weighted_cross_entropy_with_logits"])
 @pytest.mark.parametrize("dtype", [tf.int32, tf.int64, tf.float64])
 def test_labels_of_logistic_losses_have_the_dtype_of_the_logits(name, dtype) -> None:

@@ -330,7 +330,9 @@ def softmax_cross_entropy_with_logits_v2(
 ) -> Tensor:
     """Cross entropy of the distribution `labels` and softmax(logits) along an axis (the last for None), row by row.
 
-    labels may have another dtype, such as int32 of one_hot: they are cast to that of the logits.
+    labels may have another dtype, such as int32 of one_hot: they are cast to that of the logits. Rows are counted over
+    all other dimensions, so that labels may also have more of these, such as [1, rows, classes]; the result has those of
+    the logits.
     """
     along = next((a for a in (axis, dim) if a is not None), -1)
     with name_scope(name, "softmax_cross_entropy_with_logits"):
@@ -339,10 +341,9 @@ def softmax_cross_entropy_with_logits_v2(
         order = move_to_end(scores, along, "tf.nn.softmax_cross_entropy_with_logits")
         if order is not None:
             scores, truth = transpose(scores, order), transpose(truth, order)
-        known = scores.static_shape
-        if known is not None and len(known) == 2:
+        if all(t.static_shape is not None and len(t.static_shape) == 2 for t in (scores, truth)):
             return apply_op("SoftmaxCrossEntropyWithLogits", [scores, truth])[0]  # type: ignore[no-any-return]  # a Tensor
-        flat = [reshape(t, [-1, _last_size(scores)]) for t in (scores, truth)]
+        flat = [reshape(t, [-1, _last_size(t)]) for t in (scores, truth)]
         return reshape(apply_op("SoftmaxCrossEntropyWithLogits", flat)[0], _outer_shape(scores))
 
 
