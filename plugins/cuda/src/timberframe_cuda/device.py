@@ -12,12 +12,14 @@ import numpy as np
 from cupy.cuda import nvrtc, runtime
 
 from timberframe_accelerator import DTYPES, UNSUPPORTED_OPS, AcceleratorDevice, DeviceTensor, Function, Limits
+from timberframe_cuda.collectives import Nccl, library
 from timberframe_cuda.compiler import architecture, compiled
 from timberframe_cuda.events import Enqueued
 from timberframe_cuda.graphs import CapturingExecutable, Streams
 from timberframe_cuda.memory import DRIVER_ERRORS, CudaAllocator, PinnedMemory, device_error
 from timberframe_sdk import (
     Buffer,
+    CollectiveGroup,
     DeviceAttributes,
     InternalError,
     InvalidArgumentError,
@@ -66,6 +68,7 @@ class CudaDevice(AcceleratorDevice):
             },
         )  # fmt: skip
         self.dlpack_device, self.dlpack_stream = (2, number), self.stream.ptr  # kDLCUDA
+        self.collective_library = library()
         self.pinned = PinnedMemory()
         self._modules: dict[str, cupy.cuda.Module] = {}  # for good: unloading one may disturb a capture
         self._peers = {number}
@@ -183,6 +186,9 @@ class CudaDevice(AcceleratorDevice):
         memory = cupy.cuda.UnownedMemory(address, tensor.nbytes, owner, self.number)
         tensor.handle = cupy.cuda.MemoryPointer(memory, 0)
         return tensor
+
+    def collective(self, group: CollectiveGroup) -> Nccl:
+        return Nccl(self, group)
 
     def synchronize(self) -> None:
         with self.calling():

@@ -12,6 +12,7 @@ from cuda_on_cpu.program import Program
 from cupy.cuda import cublas as cublas
 from cupy.cuda import driver as driver
 from cupy.cuda import memory as memory
+from cupy.cuda import nccl as nccl
 from cupy.cuda import nvrtc as nvrtc
 from cupy.cuda import runtime as runtime
 from cupy.cuda.memory import MemoryPointer as MemoryPointer

@@ -1,0 +1,146 @@
+"""Collectives by NCCL, through CuPy: sums and copies between the GPUs of a group of processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import cupy
+import numpy as np
+from cupy.cuda import nccl
+
+from timberframe_accelerator import DeviceTensor
+from timberframe_cuda.memory import finished
+from timberframe_sdk import CollectiveGroup, InternalError, InvalidArgumentError, Pending, UnavailableError
+
+_DTYPES = {
+    "float16": "NCCL_FLOAT16", "bfloat16": "NCCL_BFLOAT16", "float32": "NCCL_FLOAT32", "float64": "NCCL_FLOAT64",
+    "int32": "NCCL_INT32", "int64": "NCCL_INT64",
+}  # fmt: skip
+_PARTS = {"complex64": "float32", "complex128": "float64"}
+"""Complex numbers are added up as pairs of real ones."""
+
+
+def library() -> str:
+    """Name and version of NCCL; empty where CuPy cannot load it."""
+    return f"NCCL {nccl.get_version()}" if nccl.available else ""
+
+
+class Nccl:
+    """See `Collective`. Its work is on a stream of its own, which waits for the device's."""
+
+    def __init__(self, device: Any, group: CollectiveGroup) -> None:
+        self._device, self._size, self._closed = device, group.size, False
+        made = np.array(nccl.get_unique_id(), np.int8).tobytes() if group.rank == 0 else b""
+        identity = tuple(np.frombuffer(group.exchange(made)[0], np.int8).tolist())
+        with device.gpu:
+            self._stream = cupy.cuda.Stream(non_blocking=True)
+            self._communicator = nccl.NcclCommunicator(group.size, identity, group.rank)
+
+    def all_reduce(self, arrays: Sequence[DeviceTensor]) -> Pending:
+        def call(a: DeviceTensor, made: DeviceTensor, count: int, dtype: int) -> None:
+            self._communicator.allReduce(_at(a), _at(made), count, dtype, nccl.NCCL_SUM, self._stream.ptr)
+
+        return self._enqueue(arrays, [a.shape for a in arrays], call)
+
+    def all_gather(self, array: DeviceTensor) -> Pending:
+        def call(a: DeviceTensor, made: DeviceTensor, count: int, dtype: int) -> None:
+            self._communicator.allGather(_at(a), _at(made), count, dtype, self._stream.ptr)
+
+        return self._enqueue([array], [(self._size * array.shape[0], *array.shape[1:])], call, True)
+
+    def reduce_scatter(self, array: DeviceTensor) -> Pending:
+        def call(a: DeviceTensor, made: DeviceTensor, count: int, dtype: int) -> None:
+            part = count // self._size
+            self._communicator.reduceScatter(_at(a), _at(made), part, dtype, nccl.NCCL_SUM, self._stream.ptr)
+
+        return self._enqueue([array], [(array.shape[0] // self._size, *array.shape[1:])], call, True)
+
+    def broadcast(self, array: DeviceTensor, root: int) -> Pending:
+        def call(a: DeviceTensor, made: DeviceTensor, count: int, dtype: int) -> None:
+            self._communicator.broadcast(_at(a), _at(made), count, dtype, root, self._stream.ptr)
+
+        return self._enqueue([array], [array.shape], call, True)
+
+    def close(self) -> None:
+        self._closed = True
+        with self._device.gpu:
+            self._communicator.abort()  # `destroy` would wait for processes that have ended
+
+    def _enqueue(
+        self,
+        arrays: Sequence[DeviceTensor],
+        shapes: Sequence[tuple[int, ...]],
+        call: Callable[[DeviceTensor, DeviceTensor, int, int], None],
+        one: bool = False,
+    ) -> Pending:
+        """Calls NCCL for each array; the event after it. one: its result is the first tensor, else a list of all."""
+        device = self._device
+        made = [device.empty(a.dtype, shape) for a, shape in zip(arrays, shapes, strict=True)]
+        before = device.event()
+        with self._calling():
+            self._stream.wait_event(before)
+            nccl.groupStart()
+            try:
+                for a, result in zip(arrays, made, strict=True):
+                    call(a, result, *_counted(a))
+            finally:
+                nccl.groupEnd()
+            event = cupy.cuda.Event(disable_timing=True)
+            event.record(self._stream)
+        return _Work(self, event, made[0] if one else made, arrays)
+
+    def check(self) -> None:
+        """Raises what NCCL has noticed meanwhile."""
+        if self._closed:
+            raise UnavailableError(f"{self._device.spec}: the group of its collectives has ended")
+        with self._calling():
+            self._communicator.check_async_error()
+
+    def received(self, event: cupy.cuda.Event) -> None:
+        """Has the device's stream wait for the results."""
+        with self._device.calling():
+            self._device.stream.wait_event(event)
+
+    @contextmanager
+    def _calling(self) -> Iterator[None]:
+        """As the device's `calling`, on the stream of the collectives; NCCL's errors come out as ours."""
+        with self._device.calling():
+            try:
+                with self._stream:
+                    yield
+            except nccl.NcclError as e:
+                raise InternalError(f"{self._device.spec}: NCCL reports {e}") from e
+
+
+class _Work:
+    """A Pending: NCCL's work until an event. given: the arrays that it reads."""
+
+    def __init__(self, owner: Nccl, event: cupy.cuda.Event, made: Any, given: Sequence[DeviceTensor]) -> None:
+        self._owner, self._event, self._made, self._given = owner, event, made, given
+
+    def done(self) -> bool:
+        self._owner.check()
+        return finished(self._event)
+
+    def result(self) -> Any:
+        with self._owner._device.calling():
+            self._event.synchronize()
+        self._owner.check()
+        self._owner.received(self._event)
+        return self._made
+
+
+def _counted(a: DeviceTensor) -> tuple[int, int]:
+    """How many numbers of which of NCCL's dtypes a tensor has."""
+    name, count = a.dtype.name, int(np.prod(a.shape))
+    if name in _PARTS:
+        name, count = _PARTS[name], 2 * count
+    if name not in _DTYPES:
+        raise InvalidArgumentError(f"a tensor of {name} given; NCCL adds up {', '.join([*_DTYPES, *_PARTS])}")
+    return count, int(getattr(nccl, _DTYPES[name]))
+
+
+def _at(a: DeviceTensor) -> int:
+    return int(a.handle.ptr)

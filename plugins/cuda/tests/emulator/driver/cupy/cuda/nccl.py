@@ -1,0 +1,111 @@
+"""NCCL: collectives between processes, through connections to a thread of the process that made the unique id."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Client, Connection, Listener
+
+import ml_dtypes
+import numpy as np
+
+from cupy.cuda import runtime
+
+available = True
+NCCL_SUM = 0
+NCCL_INT32, NCCL_INT64, NCCL_FLOAT16, NCCL_FLOAT32, NCCL_FLOAT64, NCCL_BFLOAT16 = 2, 4, 6, 7, 8, 9
+_DTYPES = {2: np.int32, 4: np.int64, 6: np.float16, 7: np.float32, 8: np.float64, 9: ml_dtypes.bfloat16}
+_ID_BYTES = 128
+
+
+class NcclError(RuntimeError):
+    def __init__(self, status: int) -> None:
+        super().__init__(f"NCCL_ERROR_{status}")
+        self.status = status
+
+
+def get_version() -> int:
+    return 22705
+
+
+def get_unique_id() -> tuple[int, ...]:
+    listener = Listener(("127.0.0.1", 0))
+    threading.Thread(target=_serve, args=(listener,), daemon=True).start()
+    address = str(listener.address[1]).encode().ljust(_ID_BYTES, b"\xff")
+    return tuple(np.frombuffer(address, np.int8).tolist())
+
+
+def _serve(listener: Listener) -> None:
+    """Gives all processes what each of them sends, again and again."""
+    first = listener.accept()
+    size, rank = first.recv()
+    found = {rank: first}
+    while len(found) < size:
+        one = listener.accept()
+        found[one.recv()[1]] = one
+    with suppress(EOFError, OSError):
+        while True:
+            parts = [found[r].recv_bytes() for r in range(size)]
+            for one in found.values():
+                for part in parts:
+                    one.send_bytes(part)
+    for one in found.values():
+        one.close()
+
+
+def groupStart() -> None: ...
+
+
+def groupEnd() -> None: ...
+
+
+class NcclCommunicator:
+    def __init__(self, ndev: int, commId: tuple[int, ...], rank: int) -> None:
+        assert len(commId) == _ID_BYTES
+        port = np.array(commId, np.int8).tobytes().rstrip(b"\xff")
+        self._size, self._rank, self._device = ndev, rank, runtime.getDevice()
+        self._hub: Connection | None = Client(("127.0.0.1", int(port)))
+        self._hub.send((ndev, rank))
+
+    def abort(self) -> None:
+        if self._hub is not None:
+            self._hub.close()
+            self._hub = None
+
+    def check_async_error(self) -> None:
+        if self._hub is None:
+            raise NcclError(4)
+
+    def allReduce(self, sendbuf: int, recvbuf: int, count: int, datatype: int, op: int, stream: int) -> None:
+        assert op == NCCL_SUM
+        self._enqueue(stream, sendbuf, recvbuf, count, datatype, lambda parts: sum(parts[1:], parts[0]))
+
+    def allGather(self, sendbuf: int, recvbuf: int, count: int, datatype: int, stream: int) -> None:
+        self._enqueue(stream, sendbuf, recvbuf, count, datatype, np.concatenate)
+
+    def reduceScatter(self, sendbuf: int, recvbuf: int, recvcount: int, datatype: int, op: int, stream: int) -> None:
+        assert op == NCCL_SUM
+        mine = slice(self._rank * recvcount, (self._rank + 1) * recvcount)
+        count = self._size * recvcount
+        self._enqueue(stream, sendbuf, recvbuf, count, datatype, lambda parts: sum(parts[1:], parts[0])[mine])
+
+    def broadcast(self, sendbuff: int, recvbuff: int, count: int, datatype: int, root: int, stream: int) -> None:
+        self._enqueue(stream, sendbuff, recvbuff, count, datatype, lambda parts: parts[root])
+
+    def _enqueue(
+        self, stream: int, source: int, target: int, count: int, datatype: int,
+        combine: Callable[[list[np.ndarray]], np.ndarray],
+    ) -> None:  # fmt: skip
+        runtime.check_stream(stream)
+        if self._hub is None or runtime.streams[stream] != self._device:
+            raise NcclError(4)
+        dtype = np.dtype(_DTYPES[datatype])
+        try:
+            self._hub.send_bytes(ctypes.string_at(source, count * dtype.itemsize))
+            parts = [np.frombuffer(self._hub.recv_bytes(), dtype) for _ in range(self._size)]
+        except (EOFError, OSError) as e:
+            raise NcclError(2) from e
+        made = np.ascontiguousarray(combine(parts))
+        ctypes.memmove(target, made.ctypes.data, made.nbytes)
