@@ -23,7 +23,7 @@ from timberframe_core.shapes import compatible, format_shape
 __all__ = [
     "Reduction", "absolute_difference", "add_loss", "compute_weighted_loss", "cosine_distance", "get_losses",
     "get_regularization_loss", "get_regularization_losses", "get_total_loss", "hinge_loss", "huber_loss",
-    "log_loss", "mean_squared_error", "sigmoid_cross_entropy", "softmax_cross_entropy",
+    "log_loss", "mean_pairwise_squared_error", "mean_squared_error", "sigmoid_cross_entropy", "softmax_cross_entropy",
     "sparse_softmax_cross_entropy",
 ]  # fmt: skip
 
@@ -127,6 +127,31 @@ def mean_squared_error(
         return compute_weighted_loss(
             call_op("SquaredDifference", made, wanted), weights, scope, loss_collection, reduction
         )
+
+
+def mean_pairwise_squared_error(
+    labels: Any, predictions: Any, weights: Any = 1.0, scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+) -> Any:  # fmt: skip
+    """(d - e)^2 for the errors d and e of each two elements of an example, as a mean over these pairs, summed up.
+
+    Elements with weight 0 are no part of a pair. weights: as for all losses, or one for each example.
+    """
+    with name_scope(scope, "mean_pairwise_squared_error"):
+        wanted, made = _pair(labels, predictions, "mean_pairwise_squared_error")
+        errors: Any = call_op("Sub", cast(made, float32), cast(wanted, float32))
+        scales = cast(convert_to_tensor(weights), float32)
+        _check_weights(errors, scales)
+        axes = reduction_axes(errors)[1:]
+        present = call_op("Mul", call_op("OnesLike", errors), cast(call_op("NotEqual", scales, 0.0), float32))
+        count: Any = call_op("Sum", present, axes, keep_dims=True)
+        squares: Any = call_op("Sum", call_op("Square", errors), axes, keep_dims=True)
+        square: Any = call_op("Square", call_op("Sum", errors, axes, keep_dims=True))
+        others = call_op("Maximum", count - 1, 0.0)
+        pairs: Any = call_op("Sub", call_op("DivNoNan", squares, others), call_op("DivNoNan", square, count * others))
+        loss = _total(call_op("Mul", 2.0 * pairs, scales))
+        add_loss(loss, loss_collection)
+        return loss
 
 
 def absolute_difference(

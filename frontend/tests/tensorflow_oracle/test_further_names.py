@@ -60,6 +60,9 @@ CASES: dict[str, tuple[Callable[..., Any], Any]] = {
     "yiq_to_rgb": (lambda tf, x: tf.image.yiq_to_rgb(x), IMAGES),
     "image.transpose": (lambda tf, x: tf.image.transpose(x), IMAGES),
     "cosine_distance": (lambda tf, x: tf.losses.cosine_distance(OTHER, x, axis=2), LARGE),
+    "mean_pairwise_squared_error": (
+        lambda tf, x: [tf.losses.mean_pairwise_squared_error(OTHER, x, w) for w in (1.5, [[[[0.0]]], [[[2.0]]]])], LARGE
+    ),
     "non_max_suppression": (
         lambda tf, x: [tf.image.non_max_suppression(x, SCORES, 20, t, s) for t, s in ((0.5, 0.2), (0.1, 0.0))], BOXES,
     ),

@@ -15,6 +15,7 @@ CLASSES = RNG.integers(0, 3, (3, 8))
 SCORES = RNG.random((3, 8)).astype(np.float32)
 TRUTH = RNG.random((3, 8)) < SCORES
 WEIGHTS = RNG.random((3, 8)).astype(np.float32)
+PAIRS = RNG.integers(0, 5, (3, 8, 2))  # some are no class
 ROWS = RNG.random((3, 8, 3)).astype(np.float32)
 
 METRICS: dict[str, Callable[[Any, int, Any], Any]] = {
@@ -46,6 +47,7 @@ METRICS: dict[str, Callable[[Any, int, Any], Any]] = {
     "specificity": lambda m, i, w: m.specificity_at_sensitivity(TRUTH[i], SCORES[i], 0.6, w),
     "recall_at_k": lambda m, i, w: m.recall_at_k(CLASSES[i], ROWS[i], 2, None, w),
     "recall_of_class": lambda m, i, w: m.recall_at_k(CLASSES[i], ROWS[i], 2, 1, w),
+    "average_precision": lambda m, i, w: m.average_precision_at_k(PAIRS[i], ROWS[i], 2, w),
     "precision_at_k": lambda m, i, w: m.precision_at_k(CLASSES[i], ROWS[i], 2, None, w),
     "precision_of_class": lambda m, i, w: m.precision_at_k(CLASSES[i], ROWS[i], 2, 1, w),
 }

@@ -4,7 +4,7 @@ from timberframe import lookup as lookup
 from timberframe.lazy import lazy_names as _lazy_names
 
 _MODULES = (
-    "crf", "data", "eager", "estimator", "framework", "layers", "learn", "legacy_seq2seq", "metrics", "opt",
+    "crf", "data", "eager", "estimator", "framework", "layers", "learn", "legacy_seq2seq", "losses", "metrics", "opt",
     "predictor", "rnn", "seq2seq", "slim", "tpu", "training",
 )  # fmt: skip
 _ALIASES = {"distributions": "timberframe.distributions", "signal": "timberframe.signal"}

@@ -1,6 +1,5 @@
 """`tf.contrib.slim`: the layers of `tf.contrib.layers` under the names of slim, and its argument scopes."""
 
-from timberframe import losses as losses
 from timberframe.contrib.framework import add_arg_scope as add_arg_scope
 from timberframe.contrib.framework import arg_scope as arg_scope
 from timberframe.contrib.framework import assign_from_checkpoint_fn as assign_from_checkpoint_fn
@@ -22,6 +21,5 @@ from timberframe.contrib.layers import weights as _weights
 from timberframe.lazy import lazy_names as _lazy_names
 
 initializers = regularizers = _weights
-__getattr__ = _lazy_names(
-    __name__, {name: f"timberframe.contrib.{name}" for name in ("evaluation", "learning", "model_analyzer")}
-)
+_MODULES = ("evaluation", "layers", "learning", "losses", "metrics", "model_analyzer")
+__getattr__ = _lazy_names(__name__, {name: f"timberframe.contrib.{name}" for name in _MODULES})

@@ -23,10 +23,12 @@ from timberframe.metrics.means import mean_squared_error as mean_squared_error
 from timberframe.metrics.means import mean_tensor as mean_tensor
 from timberframe.metrics.means import percentage_below as percentage_below
 from timberframe.metrics.means import root_mean_squared_error as root_mean_squared_error
+from timberframe.metrics.ranking import average_precision_at_k as average_precision_at_k
 from timberframe.metrics.ranking import precision_at_k as precision_at_k
 from timberframe.metrics.ranking import precision_at_top_k as precision_at_top_k
 from timberframe.metrics.ranking import recall_at_k as recall_at_k
 from timberframe.metrics.ranking import recall_at_top_k as recall_at_top_k
+from timberframe.metrics.ranking import sparse_average_precision_at_k as sparse_average_precision_at_k
 from timberframe.metrics.ranking import sparse_precision_at_k as sparse_precision_at_k
 from timberframe.metrics.thresholds import auc as auc
 from timberframe.metrics.thresholds import false_negatives_at_thresholds as false_negatives_at_thresholds
