@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -81,6 +82,42 @@ def test_taking_waits_until_there_are_enough(session: tf.Session) -> None:
     session.run(apply)
     thread.join(20)
     np.testing.assert_array_equal(found, [[1, 2]])
+
+
+SMALL_AND_LARGE = [[1e8, 1.0], [-1e8, 1e-8], [1.0, -1.0], [3e-8, 0.3]]
+"""Gradients whose sums depend on the order in which they are added."""
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64, tf.half])
+def test_sums_have_the_same_bits_in_whatever_order_gradients_come(session: tf.Session, dtype: Any) -> None:
+    a, x = dense(dtype), tf.placeholder(dtype, [2])
+    add, take, scale = a.apply_grad(x, local_step=100), a.take_grad(4), 1e-4 if dtype is tf.half else 1.0
+    found = set()
+    for order in itertools.permutations(SMALL_AND_LARGE):
+        for gradient in order:
+            session.run(add, {x: np.multiply(gradient, scale)})
+        found.add(session.run(take).tobytes())
+    assert len(found) == 1
+
+
+def test_sums_of_rows_have_the_same_bits_in_whatever_order_gradients_come(session: tf.Session) -> None:
+    a = tf.SparseConditionalAccumulator(tf.float32)
+    gradients = [rows([3, i], [[value], [other]]) for i, (value, other) in enumerate(SMALL_AND_LARGE)]
+    adds, take = [a.apply_indexed_slices_grad(g, local_step=100) for g in gradients], a.take_indexed_slices_grad(4)
+    found = set()
+    for order in itertools.permutations(adds):
+        for add in order:
+            session.run(add)
+        found.add(session.run(take).values.tobytes())
+    assert len(found) == 1
+
+
+def test_a_gradient_of_another_shape_than_the_first_is_refused(session: tf.Session) -> None:
+    a, x = dense(shape=None), tf.placeholder(tf.float32)
+    add = a.apply_grad(x)
+    session.run(add, {x: [1.0, 2.0]})
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"the gradient has shape \(3,\); .* takes \(2,\)"):
+        session.run(add, {x: [1.0, 2.0, 3.0]})
 
 
 def test_a_time_limit_ends_the_waiting_and_nothing_is_taken(session: tf.Session) -> None:

@@ -28,10 +28,10 @@ def spec(cluster: Cluster) -> tf.train.ClusterSpec:
     return new_spec()
 
 
-def new_spec() -> tf.train.ClusterSpec:
-    """A parameter server and two workers, with addresses of their own."""
+def new_spec(workers: int = 2) -> tf.train.ClusterSpec:
+    """A parameter server and some workers, with addresses of their own."""
     return tf.train.ClusterSpec(
-        {"ps": [f"here:{next(_ports)}"], "worker": [f"here:{next(_ports)}", f"here:{next(_ports)}"]}
+        {"ps": [f"here:{next(_ports)}"], "worker": [f"here:{next(_ports)}" for _ in range(workers)]}
     )
 
 
@@ -91,7 +91,7 @@ def half_squares(rows: np.ndarray, labels: np.ndarray) -> Any:
 
 
 class Together(tf.train.SessionRunHook):
-    """Has both workers begin each run together: a quick one else may take the token of a slow one, and its turn."""
+    """Has all workers begin each run together: a quick one else may take the token of a slow one, and its turn."""
 
     def __init__(self, barrier: threading.Barrier) -> None:
         self._barrier = barrier
@@ -101,17 +101,18 @@ class Together(tf.train.SessionRunHook):
 
 
 def synchronous_losses(spec: Any, steps: int) -> list[list[float]]:
-    """The losses of two workers, each with half of the rows, before each step."""
-    servers = [tf.train.Server(spec, job, task) for job, task in (("ps", 0), ("worker", 0), ("worker", 1))]
-    losses: list[list[float]] = [[], []]
-    barrier, errors = threading.Barrier(2), []
+    """The losses of the workers, each with its share of the rows, before each step."""
+    count = spec.num_tasks("worker")
+    servers = [tf.train.Server(spec, "ps", 0), *(tf.train.Server(spec, "worker", task) for task in range(count))]
+    losses: list[list[float]] = [[] for _ in range(count)]
+    barrier, errors = threading.Barrier(count), []
 
     def work(task: int) -> None:
         setter = tf.train.replica_device_setter(worker_device=f"/job:worker/task:{task}", cluster=spec)
         with tf.Graph().as_default(), tf.device(setter):
             step = tf.train.get_or_create_global_step()
-            loss = half_squares(ROWS[task::2], LABELS[task::2])
-            optimizer = tf.train.SyncReplicasOptimizer(tf.train.MomentumOptimizer(0.2, 0.9), 2)
+            loss = half_squares(ROWS[task::count], LABELS[task::count])
+            optimizer = tf.train.SyncReplicasOptimizer(tf.train.MomentumOptimizer(0.2, 0.9), count)
             train = optimizer.minimize(loss, global_step=step)
             hooks = [optimizer.make_session_run_hook(task == 0, num_tokens=0), Together(barrier)]
             try:
@@ -124,13 +125,19 @@ def synchronous_losses(spec: Any, steps: int) -> list[list[float]]:
                 errors.append(e)
                 barrier.abort()
 
-    threads = [threading.Thread(target=work, args=(task,)) for task in range(2)]
+    threads = [threading.Thread(target=work, args=(task,)) for task in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(120)
     assert not errors
     return losses
+
+
+@pytest.mark.slow
+def test_three_synchronous_workers_have_equal_bits_in_every_run(cluster: Cluster) -> None:
+    first, *others = (synchronous_losses(new_spec(3), 12) for _ in range(3))
+    assert others == [first, first]
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import cmp_to_key
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ from timberframe_core.shapes import Shape, compatible, format_shape
 class Accumulator:
     """Adds up gradients of one step: dense arrays. shape: of each. mean: whether what is taken is divided.
 
-    Sums are made in the order in which gradients come; of two they are the same in either order.
+    Sums have the same bits in whatever order gradients come: where more than two floats make a sum, gradients are kept
+    until they are taken, and are then added up in an order that follows from their bytes.
     """
 
     kind = "ConditionalAccumulator"
@@ -29,6 +31,8 @@ class Accumulator:
         self.step = 0
         self.count = 0
         self._changed = threading.Condition()
+        self._kept: list[Any] = []
+        self._required = 0
         self._clear()
 
     def __repr__(self) -> str:
@@ -40,8 +44,9 @@ class Accumulator:
         self._sum: np.ndarray | None = None
 
     def _check(self, gradient: Any) -> None:
-        wanted = self.shape if self._sum is None else self._sum.shape
-        if not compatible(self.shape, gradient.shape) or (self._sum is not None and gradient.shape != wanted):
+        first = self._kept[0] if self._kept else self._sum
+        wanted = self.shape if first is None else first.shape
+        if not compatible(wanted, gradient.shape):
             raise InvalidArgumentError(
                 f"the gradient has shape {format_shape(gradient.shape)}; {self} takes {format_shape(wanted)}"
             )
@@ -51,6 +56,12 @@ class Accumulator:
             self._sum = np.array(gradient)  # a copy: a feed may be changed by its owner
         else:
             self._sum += gradient
+
+    def _arrays(self, gradient: Any) -> list[np.ndarray]:
+        return [gradient]
+
+    def _owned(self, gradient: Any) -> Any:
+        return np.array(gradient)  # a copy: a feed may be changed by its owner
 
     def _taken(self) -> list[np.ndarray]:
         assert self._sum is not None
@@ -65,19 +76,35 @@ class Accumulator:
                 logging.debug("%s: a gradient of step %d is dropped; it is at step %d", self, step, self.step)
                 return
             self._check(gradient)
-            self._add(gradient)
+            if self._any_order():
+                self._add(gradient)
+            else:
+                self._kept.append(self._owned(gradient))
             self.count += 1
             self._changed.notify_all()
+
+    def _any_order(self) -> bool:
+        """Whether the order of the sum does not matter: of integers, and of two, as the last take has asked for."""
+        return self.dtype.is_integer or 0 < self._required <= 2
 
     def take(self, required: int, cancel: CancelToken) -> list[np.ndarray]:
         """What has been added, as soon as there are as many; raises what cancels the run, and then takes nothing."""
         with self._changed:
+            self._required = required
             cancel.wait_for(self._changed, lambda: self.count >= required)
+            for gradient in sorted(self._kept, key=cmp_to_key(self._compared)):
+                self._add(gradient)
+            self._kept.clear()
             taken = self._taken()
             self.count = 0
             self.step += 1
             self._clear()
             return taken
+
+    def _compared(self, a: Any, b: Any) -> int:
+        """Which of two gradients is added first: below 0 for a; 0 where they are equal."""
+        found = (_compared_bytes(x, y) for x, y in zip(self._arrays(a), self._arrays(b), strict=True))
+        return next((order for order in found if order), 0)
 
     def set_step(self, step: int) -> None:
         """What was added stays."""
@@ -121,6 +148,14 @@ class SparseAccumulator(Accumulator):
         if outside:
             raise InvalidArgumentError(f"the gradient has row {outside[0]}; {self} has {rows} rows")
 
+    def _arrays(self, gradient: Any) -> list[np.ndarray]:
+        return list(gradient[:2])
+
+    def _owned(self, gradient: Any) -> Any:
+        indices, values, shape = gradient
+        self._row_shape = values.shape[1:]
+        return np.array(indices), np.array(values), shape
+
     def _add(self, gradient: Any) -> None:
         indices, values, _ = gradient
         self._row_shape = values.shape[1:]
@@ -139,6 +174,20 @@ class SparseAccumulator(Accumulator):
             values = _divided(values, counts.reshape(-1, *[1] * (values.ndim - 1)))
         shape = self.shape or (None, *values.shape[1:])
         return [indices, values, np.array([-1 if n is None else n for n in shape], np.int64)]
+
+
+def _compared_bytes(a: np.ndarray, b: np.ndarray) -> int:
+    """The order of two arrays by their sizes, then by their first bytes that differ."""
+    if a.nbytes != b.nbytes:
+        return a.nbytes - b.nbytes
+    x, y = (np.ascontiguousarray(v).reshape(-1).view(np.uint8) for v in (a, b))
+    start, count = 0, 1 << 10
+    while start < x.size:
+        one, other = (v[start : start + count].tobytes() for v in (x, y))
+        if one != other:
+            return -1 if one < other else 1
+        start, count = start + count, min(2 * count, 1 << 20)
+    return 0
 
 
 def _divided(total: np.ndarray, counts: np.ndarray) -> np.ndarray:
