@@ -18,7 +18,6 @@ from timberframe_conformance.bench import command as bench
 from timberframe_conformance.case import LEVELS, SUBJECTS
 from timberframe_conformance.commands import (
     UsageError,
-    cores,
     counted,
     current_commit,
     duration,
@@ -26,6 +25,7 @@ from timberframe_conformance.commands import (
     select,
     split_names,
     whole,
+    worker_processes,
     writable,
 )
 from timberframe_conformance.fuzz import command as fuzz
@@ -74,7 +74,10 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="run the suite on a device")
     _selection(run)
     run.add_argument(
-        "--jobs", type=whole(0), default=cores(), metavar="N", help="worker processes (default: one a core)"
+        "--jobs",
+        type=whole(0),
+        metavar="N",
+        help="worker processes (default: one a core; one for a device of another process)",
     )
     run.add_argument(
         "--require",
@@ -188,7 +191,7 @@ def _run(given: argparse.Namespace, console: Console) -> int:
     _check_outputs(options, given)
     try:
         with progress(console, target.spec) as update:
-            done = run(target, options, jobs=given.jobs, progress=update)
+            done = run(target, options, jobs=worker_processes(given.jobs, target.url), progress=update)
     except NoStartError as e:
         raise UsageError(str(e)) from e
     if given.json:

@@ -31,6 +31,17 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def worker_processes(given: int | None, url: str) -> int:
+    """How many processes judge a device: as many as given, else one a core.
+
+    url: of the target that has the device. Several processes may share its variables and memory there, so that one is the
+    default.
+    """
+    if given is not None:
+        return given
+    return 1 if url else cores()
+
+
 def split_names(text: str) -> tuple[str, ...]:
     """The names in a list with commas."""
     return tuple(part.strip() for part in text.split(",") if part.strip())

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from timberframe_conformance.case import FAILING, LEVELS, Result
-from timberframe_conformance.commands import cores, counted, duration, open_device, whole
+from timberframe_conformance.commands import counted, duration, open_device, whole, worker_processes
 from timberframe_conformance.options import DEFAULT_TIMEOUT, Options
 from timberframe_conformance.reports.summary import is_missing
 
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--level", default="training", choices=LEVELS, help="the level to reach (default: training)")
     parser.add_argument("--timeout", type=duration, default=DEFAULT_TIMEOUT, metavar="S", help="seconds for one case")
     parser.add_argument("--profile", default="", metavar="FILE", help="what the vendor declares, and waivers (TOML)")
-    parser.add_argument("--jobs", type=whole(0), default=cores(), metavar="N", help="worker processes")
+    parser.add_argument("--jobs", type=whole(0), metavar="N", help="worker processes")
     parser.set_defaults(command=_todo)
 
 
@@ -75,7 +75,7 @@ def _todo(given: argparse.Namespace, console: Console) -> int:
         def progress(count: int, total: int, _: Result | None) -> None:
             update(count / (total or 1), f"{count} of {counted(total, 'case')} of networks")
 
-        done = run(target, options, jobs=given.jobs, progress=progress)
+        done = run(target, options, jobs=worker_processes(given.jobs, target.url), progress=progress)
     fallbacks: list[Item] = []
     by_level = {level: _open(done, level) for level in LEVELS[: LEVELS.index(given.level) + 1]}
     if given.level == LEVELS[-1]:

@@ -13,7 +13,6 @@ from rich.markup import escape
 from timberframe_conformance.commands import (
     UsageError,
     cache_folder,
-    cores,
     counted,
     duration,
     open_device,
@@ -22,6 +21,7 @@ from timberframe_conformance.commands import (
     select,
     split_names,
     whole,
+    worker_processes,
     writable,
 )
 
@@ -79,7 +79,7 @@ def fuzz(given: argparse.Namespace, console: Console) -> int:
     )  # fmt: skip
     store = Store(given.store or cache_folder("fuzz"), given.device)
     writable("--store", store.folder)
-    jobs = given.jobs or (1 if given.vs else cores())
+    jobs = given.jobs or (1 if given.vs else worker_processes(None, target.url))
     console.print(f"{target.spec}: fuzzing with --seed {seed}", highlight=False)
     total = seconds if given.programs is None else given.programs
     start = time.monotonic()
