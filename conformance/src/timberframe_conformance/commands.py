@@ -34,7 +34,7 @@ def cores() -> int:
 def worker_processes(given: int | None, url: str) -> int:
     """How many processes judge a device: as many as given, else one a core.
 
-    url: of the target that has the device. Several processes may share its variables and memory there, so that one is the
+    url: of the target that has the device. Several processes may share its variables and memory there: one is the
     default.
     """
     if given is not None:
