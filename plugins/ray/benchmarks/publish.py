@@ -19,10 +19,13 @@ RUNS = {
     "null-step": "null_step.py --bytes 4 1000000",
     "20ms": "scaling.py --workers 1 2 4 --forward 0.00167",
     "100ms": "scaling.py --workers 1 2 4 8 16 --forward 0.00833",
+    "100ms-real": "scaling.py --workers 1 2 --rows 2000",
     "all-reduce": "all_reduce.py --workers 2 --bytes 2700000 100000000",
+    "all-reduce-sockets": "all_reduce.py --sockets --bytes 100000 1000000 2700000 4000000 10000000 100000000",
     "pipelines": "pipelines.py --stages 2 4 --microbatches 8",
 }
-"""What is run for each file; the steps of scaling.py sleep for twelve times `forward`."""
+"""What is run for each file; the steps of scaling.py sleep for twelve times `forward`, or take some 100 ms for so many
+rows."""
 
 
 def lines(text: str) -> list[dict[str, Any]]:
