@@ -178,3 +178,13 @@ def test_a_tensor_of_another_graph_is_named_beside_one_of_this() -> None:
         x = tf.constant(1.0, name="x")
     with pytest.raises(ValueError, match="Add': input 'x:0' is of another graph than 'y:0'; all inputs must be"):
         tf.add(x, tf.constant(2.0, name="y"))
+
+
+def test_cond_refuses_a_predicate_that_is_no_scalar() -> None:
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=r"tf.cond: pred 'p:0' has shape \(2,\); a scalar"):
+        tf.cond(tf.constant([True, False], name="p"), lambda: 1, lambda: 2)
+
+
+def test_one_cell_where_a_list_is_required_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"MultiRNNCell: cells is .*; a list of cells is required"):
+        tf.nn.rnn_cell.MultiRNNCell(tf.nn.rnn_cell.BasicLSTMCell(4))

@@ -351,6 +351,37 @@ def loop_that_changes_a_shape(tf: Any, folder: Path) -> Any:
     return tf.while_loop(lambda x: True, lambda x: tf.concat([x, x], 0), [tf.zeros([2])])
 
 
+@mistake("true_fn", "must be")
+def cond_with_tensors_for_functions(tf: Any, folder: Path) -> Any:
+    return tf.cond(tf.constant(True), tf.constant(1), tf.constant(2))
+
+
+@mistake("t_list")
+def clipping_one_tensor_for_a_list(tf: Any, folder: Path) -> Any:
+    return tf.clip_by_global_norm(tf.zeros([2]), 1.0)
+
+
+@mistake("(2,)", "rank 2")
+def sparse_tensor_whose_indices_are_a_vector(tf: Any, folder: Path) -> Any:
+    return tf.SparseTensor([0, 1], [1.0, 2.0], [3])
+
+
+@mistake("tensor")
+def value_looked_for_in_a_tensor(tf: Any, folder: Path) -> Any:
+    return 1.0 in tf.zeros([3])
+
+
+@mistake("global_step")
+def second_global_step(tf: Any, folder: Path) -> Any:
+    tf.train.create_global_step()
+    return tf.train.create_global_step()
+
+
+@mistake("predicate", "int64", "bool")
+def filter_by_numbers(tf: Any, folder: Path) -> Any:
+    return tf.data.Dataset.range(3).filter(lambda x: x)
+
+
 @mistake("IteratorGetNext", "End of sequence")
 def iterator_past_the_end(tf: Any, folder: Path) -> Any:
     following = tf.data.make_one_shot_iterator(tf.data.Dataset.range(1)).get_next()

@@ -59,3 +59,17 @@ def test_the_error_arrives_and_the_training_goes_on_after_it(tmp_path: Path, met
     assert latest == (None if saved is None else str(tmp_path / "folder" / f"model.ckpt-{saved}"))
     first = saved or 0
     assert train(tmp_path / "folder") == list(range(first, max(STEPS, first + 1)))  # StopAtStepHook looks after a step
+
+
+def test_a_hook_that_returns_a_tensor_is_named() -> None:
+    class Hook(tf.train.SessionRunHook):
+        def before_run(self, run_context: Any) -> Any:
+            return x
+
+    with tf.Graph().as_default():
+        x = tf.constant(1.0)
+        with (
+            tf.train.MonitoredSession(hooks=[Hook()]) as session,
+            pytest.raises(TypeError, match=r"Hook.before_run: returned .*; a SessionRunArgs or None is required"),
+        ):
+            session.run(x)

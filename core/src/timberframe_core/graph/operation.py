@@ -95,6 +95,12 @@ class Tensor:
     def __len__(self) -> int:
         raise InvalidTypeError(f"Tensor '{self.name}' has no Python length; use tensor.shape or tf.shape(tensor)")
 
+    def __contains__(self, value: object) -> bool:
+        raise InvalidTypeError(
+            f"Tensor '{self.name}' is used with Python's `in`; while the graph is built it has no value, "
+            "use tf.reduce_any(tf.equal(tensor, value))"
+        )
+
     def __iter__(self) -> Any:
         shape = self._shape
         if not shape or shape[0] is None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from timberframe_core.dtypes import DType, int64
-from timberframe_core.errors import InvalidTypeError
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
 from timberframe_core.graph.apply import convert_to_tensor
 from timberframe_core.graph.defaults import default_session
 from timberframe_core.graph.graph import Graph
@@ -14,6 +14,7 @@ from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.graph.tensor_shape import TensorShape
 from timberframe_core.ops.definition.opdef import is_known
 from timberframe_core.ops.sparse.shapes import rank_of
+from timberframe_core.shapes import format_shape
 
 
 class SparseTensorValue(NamedTuple):
@@ -28,12 +29,18 @@ class SparseTensor:
     """Element `indices[i]` is `values[i]`, and all that are not named are missing.
 
     indices: int64 [elements, rank]. values: [elements]. dense_shape: int64 [rank], the sizes of the whole tensor.
+    Raises InvalidArgumentError where one of them is known to have another rank.
     """
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         self.indices = convert_to_tensor(indices, int64, "indices")
         self.values = convert_to_tensor(values, name="values")
         self.dense_shape = convert_to_tensor(dense_shape, int64, "dense_shape")
+        for part, rank in (("indices", 2), ("values", 1), ("dense_shape", 1)):
+            known = getattr(self, part).static_shape
+            if known is not None and len(known) != rank:
+                shape = format_shape(known)
+                raise InvalidArgumentError(f"SparseTensor: {part} has shape {shape}; rank {rank} is required")
         self._declared = TensorShape(None)
 
     @classmethod

@@ -85,6 +85,10 @@ def clip_by_global_norm(
 
     use_norm: the global norm, if it is computed already. If it is not finite, all results are NaN.
     """
+    if isinstance(t_list, Tensor):
+        raise InvalidTypeError(
+            f"tf.clip_by_global_norm: t_list is the tensor '{t_list.name}'; a list of tensors is required"
+        )
     t_list = listed(t_list, "clip_by_global_norm: t_list", "tensors")
     with name_scope(name, "clip_by_global_norm"):
         norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)

@@ -42,7 +42,7 @@ def cond(
     structure; a list or tuple of one tensor comes back as that tensor unless `strict`. fn1 and fn2 are TensorFlow's
     older names of the functions.
     """
-    true_fn, false_fn = true_fn or fn1, false_fn or fn2
+    true_fn, false_fn = fn1 if true_fn is None else true_fn, fn2 if false_fn is None else false_fn
     if not callable(true_fn) or not callable(false_fn):
         raise InvalidTypeError("tf.cond: a branch is not callable; true_fn and false_fn must be functions")
     graph = get_default_graph()
@@ -52,6 +52,9 @@ def cond(
         raise InvalidTypeError(f"tf.cond: pred is the Python bool {pred}; a tensor is required")
     with graph.name_scope(name or "cond") as scope:
         condition = convert_to_tensor(pred, bool_, "pred")
+        if condition.static_shape:
+            shape = format_shape(condition.static_shape)
+            raise InvalidArgumentError(f"tf.cond: pred '{condition.name}' has shape {shape}; a scalar is required")
         branches = _Branches("tf.cond", scope, {"true_fn": true_fn, "false_fn": false_fn}, ("cond_true", "cond_false"))
         then, otherwise = branches.bodies
         packed = branches.add("If", condition, {"then_branch": then, "else_branch": otherwise})

@@ -331,8 +331,8 @@ def softmax_cross_entropy_with_logits_v2(
     """Cross entropy of the distribution `labels` and softmax(logits) along an axis (the last for None), row by row.
 
     labels may have another dtype, such as int32 of one_hot: they are cast to that of the logits. Rows are counted over
-    all other dimensions, so that labels may also have more of these, such as [1, rows, classes]; the result has those of
-    the logits.
+    all other dimensions, so that labels may also have more of these, such as [1, rows, classes]; the result has those
+    of the logits.
     """
     along = next((a for a in (axis, dim) if a is not None), -1)
     with name_scope(name, "softmax_cross_entropy_with_logits"):

@@ -30,6 +30,7 @@ from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.graph import get_default_graph
 from timberframe_core.graph.operation import Tensor
+from timberframe_core.shapes import format_shape
 
 AUTOTUNE = -1
 """As many, or as much, as seems good."""
@@ -300,8 +301,9 @@ class Dataset(Elements):
         f = traced(predicate, [self.structure], transformation, "a bool")
         found = f.structure
         if not isinstance(found, TensorLeaf) or found.dtype.name != "bool" or found.shape not in ((), None):
+            given = f"{found.dtype.name} {format_shape(found.shape)}" if isinstance(found, TensorLeaf) else found
             raise InvalidTypeError(
-                f"Dataset.{transformation}: predicate returns {found}; a scalar of dtype bool is required"
+                f"Dataset.{transformation}: predicate returns {given}; a scalar of dtype bool is required"
             )
         return self._of(op, [f.captures], attrs={"predicate": f.graph})
 

@@ -15,7 +15,7 @@ from timberframe.api.variable_scope import variable_scope
 from timberframe.recurrent.base import RNNCell
 from timberframe.recurrent.cells import LSTMStateTuple
 from timberframe_core import nest
-from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 
 
@@ -27,6 +27,8 @@ class MultiRNNCell(RNNCell):
 
     def __init__(self, cells: Sequence[RNNCell], state_is_tuple: bool = True) -> None:
         super().__init__()
+        if not isinstance(cells, Sequence):
+            raise InvalidTypeError(f"MultiRNNCell: cells is {cells!r}; a list of cells is required")
         self._cells = list(cells)
         if not self._cells or not all(isinstance(c, RNNCell) for c in self._cells):
             raise InvalidArgumentError(f"MultiRNNCell: cells is {cells!r}; a list of cells, one at least, is required")

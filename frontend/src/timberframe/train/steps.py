@@ -8,7 +8,7 @@ from timberframe.api.framework import GraphKeys
 from timberframe.api.initializers import zeros_initializer
 from timberframe.api.variable_scope import get_variable
 from timberframe_core.dtypes import int64
-from timberframe_core.errors import AlreadyExistsError, InvalidArgumentError
+from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.graph import Graph, get_default_graph
 
 
@@ -25,10 +25,10 @@ def get_global_step(graph: Graph | None = None) -> Any:
 
 
 def create_global_step(graph: Graph | None = None) -> Any:
-    """A new variable ``global_step``: int64, 0 at first, not trained. AlreadyExistsError where there is one."""
+    """A new variable ``global_step``: int64, 0 at first, not trained. InvalidArgumentError where there is one."""
     graph = graph or get_default_graph()
     if get_global_step(graph) is not None:
-        raise AlreadyExistsError("tf.train.create_global_step: the graph has a global step; it must have none yet")
+        raise InvalidArgumentError("tf.train.create_global_step: the graph has a global step; it must have none yet")
     with graph.as_default(), graph.name_scope(""):
         return get_variable(
             GraphKeys.GLOBAL_STEP,

@@ -11,7 +11,14 @@ from timberframe.train.coordinator import Coordinator
 from timberframe.train.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from timberframe_core import logging
 from timberframe_core.config import RunMetadata, RunOptions
-from timberframe_core.errors import AbortedError, OpError, OutOfRangeError, UnavailableError, WrongStateError
+from timberframe_core.errors import (
+    AbortedError,
+    InvalidTypeError,
+    OpError,
+    OutOfRangeError,
+    UnavailableError,
+    WrongStateError,
+)
 
 _PLAIN = RunOptions()
 LOST = (AbortedError, UnavailableError)
@@ -126,6 +133,10 @@ class HookedSession(WrappedSession):
             request = hook.before_run(context)
             if request is None:
                 continue
+            if not isinstance(request, SessionRunArgs):
+                raise InvalidTypeError(
+                    f"{type(hook).__name__}.before_run: returned {request!r}; a SessionRunArgs or None is required"
+                )
             if request.fetches is not None:
                 asked[i] = request.fetches
             for tensor, value in (request.feed_dict or {}).items():
