@@ -26,7 +26,7 @@ import timberframe_ray as tfr
 
 
 def sleeping(given: Any) -> tuple[Any, Any, tf.SessionConfig]:
-    """A placeholder, what comes of it after layers that sleep, and a configuration with a device for them."""
+    """A placeholder, what comes of it after layers that sleep, and a configuration with one thread."""
     count = given.bytes // given.layers // 4
     x = tf.placeholder(tf.float32, [count])
     h = x
@@ -34,7 +34,7 @@ def sleeping(given: Any) -> tuple[Any, Any, tf.SessionConfig]:
         h = sleep(
             h * tf.get_variable(f"w{i}", [count], initializer=tf.ones_initializer()), given.forward, 2 * given.forward
         )
-    return x, h, tf.SessionConfig(plugins=["cpu", "reference"], device_count={"REFERENCE": 1})
+    return x, h, tf.SessionConfig(plugins=["cpu", "sleeping"], intra_op_parallelism_threads=1)
 
 
 def computing(given: Any) -> tuple[Any, Any, tf.SessionConfig]:

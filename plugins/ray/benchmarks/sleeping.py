@@ -1,14 +1,18 @@
-"""An op that takes a time and no processor, as one of an accelerator does, and a device that has it."""
+"""An op that takes a time and no processor, as one of an accelerator does, on the CPU and on devices of their own."""
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any
+
+import numpy as np
 
 import timberframe_sdk as sdk
 from timberframe_sdk.testing import reference_device
 
 sdk.register_plugin("reference", reference_device)
+KERNELS: list[sdk.KernelDef] = []
 
 
 def _sleep(attrs: Any, x: Any) -> Any:
@@ -27,6 +31,25 @@ sdk.define_op(
     gradient=lambda op, g: [sleep(g, op.attrs["backward_seconds"], 0.0)],
     stateful=True,
 )
+
+
+@sdk.kernel(KERNELS, "Test>Sleep", "CPU", inplace=((0, 0),))
+def _kernel(node: sdk.KernelNode) -> sdk.Launcher:
+    seconds = node.attrs["seconds"]
+
+    def launch(x: np.ndarray, out: np.ndarray) -> None:
+        time.sleep(seconds)
+        np.copyto(out, x)
+
+    return launch
+
+
+@sdk.hookimpl
+def timberframe_kernels() -> list[sdk.KernelDef]:
+    return KERNELS
+
+
+sdk.register_plugin("sleeping", sys.modules[__name__])
 
 
 def sleep(x: Any, seconds: float, backward_seconds: float) -> Any:
