@@ -163,10 +163,17 @@ class Target:
 
 def probe(device: Device, op: OpDef, types: Types, chosen: Mapping[str, Any]) -> KernelNode:
     """A node of the op in these dtypes, without shapes, as the placer asks about it. chosen: the attrs that are set."""
-    inputs = [Value(i, _numpy(a, types), UNKNOWN_RANK, "input") for i, a in enumerate(op.inputs)]
-    outputs = [Value(len(inputs) + i, _numpy(a, types), UNKNOWN_RANK) for i, a in enumerate(op.outputs)]
     attrs = {n: a.default for n, a in op.attrs.items() if not a.required}
     attrs |= {n: attr_value(op.attrs[n].kind, v) for n, v in chosen.items()} | as_attrs(types)
+    held = attrs.get("dtype", attrs.get("T")) if op.reads or op.updates else None  # in place of handles
+
+    def value(i: int, a: Any) -> Value:
+        if held is not None and a.dtype is not None and a.dtype.name == "resource":
+            return Value(i, held.numpy, UNKNOWN_RANK, "input")
+        return Value(i, _numpy(a, types), UNKNOWN_RANK, "input")
+
+    inputs = [value(i, a) for i, a in enumerate(op.inputs)]
+    outputs = [Value(len(inputs) + i, _numpy(a, types), UNKNOWN_RANK) for i, a in enumerate(op.outputs)]
     return KernelNode(op.name, "probe", attrs, inputs, outputs, device, placing=True)
 
 
