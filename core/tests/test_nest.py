@@ -40,3 +40,9 @@ def test_map_structure_applies_to_corresponding_leaves() -> None:
 def test_different_structures_are_refused(other: object) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="differ; they must have one form"):
         tf.nest.assert_same_structure([1, 2], other)
+
+
+def test_views_of_a_dict_are_sequences_in_their_order() -> None:
+    values = {"b": 1, "a": [2, 3]}.values()
+    assert tf.nest.flatten(values) == [1, 2, 3]
+    assert tf.nest.map_structure(lambda x: 2 * x, values) == [2, [4, 6]]

@@ -1,12 +1,13 @@
 """`tf.nest`: nested lists, tuples, named tuples and dicts, flattened and put together again.
 
-Everything else is a leaf. Dicts are gone through in the order of their sorted keys.
+Everything else is a leaf. Dicts are gone through in the order of their sorted keys; their views, such as `d.values()`,
+are sequences in the order that they have, and are put together as lists.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -14,6 +15,8 @@ from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 
+
+_View = ItemsView | KeysView | ValuesView
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -36,13 +39,15 @@ def _checks_depth(function: Function) -> Function:
 
 def is_nested(seq: Any) -> bool:
     """Whether `seq` is a structure rather than a leaf."""
-    return isinstance(seq, list | tuple | Mapping)
+    return isinstance(seq, list | tuple | Mapping | _View)
 
 
 is_sequence = is_nested
 
 
 def _children(structure: Any) -> Sequence[Any]:
+    if isinstance(structure, _View):
+        return list(structure)
     return [structure[key] for key in sorted(structure)] if isinstance(structure, Mapping) else structure
 
 
@@ -77,6 +82,8 @@ def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
         by_key = dict(zip(sorted(structure), packed, strict=True))
         kind: Any = type(structure)  # made of pairs, as dict and its subclasses are
         return kind((key, by_key[key]) for key in structure)
+    if isinstance(structure, _View):
+        return packed
     return type(structure)(*packed) if hasattr(structure, "_fields") else type(structure)(packed)
 
 
