@@ -16,7 +16,7 @@ from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 
 
-_View = ItemsView | KeysView | ValuesView
+_VIEWS = (ItemsView, KeysView, ValuesView)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -39,14 +39,14 @@ def _checks_depth(function: Function) -> Function:
 
 def is_nested(seq: Any) -> bool:
     """Whether `seq` is a structure rather than a leaf."""
-    return isinstance(seq, list | tuple | Mapping | _View)
+    return isinstance(seq, (list, tuple, Mapping, *_VIEWS))
 
 
 is_sequence = is_nested
 
 
 def _children(structure: Any) -> Sequence[Any]:
-    if isinstance(structure, _View):
+    if isinstance(structure, _VIEWS):
         return list(structure)
     return [structure[key] for key in sorted(structure)] if isinstance(structure, Mapping) else structure
 
@@ -82,7 +82,7 @@ def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
         by_key = dict(zip(sorted(structure), packed, strict=True))
         kind: Any = type(structure)  # made of pairs, as dict and its subclasses are
         return kind((key, by_key[key]) for key in structure)
-    if isinstance(structure, _View):
+    if isinstance(structure, _VIEWS):
         return packed
     return type(structure)(*packed) if hasattr(structure, "_fields") else type(structure)(packed)
 
