@@ -66,6 +66,10 @@ MIXED = 3
 DRAWN = frozenset({"RandomGamma", "StatelessRandomGammaV2", "StatelessRandomGammaV3"})
 """Ops whose gradient is the distribution's: differences would jump at rejections. The random suite checks them."""
 
+STRAIGHT_THROUGH = frozenset(
+    {"FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel"}
+)
+"""Ops whose gradient leaves their rounding out (Bengio et al. 2013): differences would be those of steps."""
 
 FREE_PHASES = frozenset({"SelfAdjointEigV2", "Svd"})
 """Ops whose complex vectors are unique up to a phase: the references' choice of phase has no derivative."""
@@ -78,7 +82,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """Cases for differentiable ops by dtypes and order, and one for each op that declares that it has no gradient."""
     for op in ops:
         state = any(a.dtype is resource for a in op.inputs)
-        if op.name in DRAWN:
+        if op.name in DRAWN | STRAIGHT_THROUGH:
             continue
         if not is_callable(op) or (state and isinstance(op.gradient, NotDifferentiable)):
             continue

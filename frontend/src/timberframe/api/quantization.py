@@ -1,4 +1,4 @@
-"""`tf.dequantize`, which is `tf.quantization.dequantize` too."""
+"""`tf.dequantize` and `tf.fake_quant_*`, which are in `tf.quantization` too."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from timberframe_core.dtypes import float32
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.graph.operation import Tensor
 
-__all__ = ["dequantize"]
+__all__ = [
+    "dequantize", "fake_quant_with_min_max_args", "fake_quant_with_min_max_args_gradient",
+    "fake_quant_with_min_max_vars", "fake_quant_with_min_max_vars_gradient",
+    "fake_quant_with_min_max_vars_per_channel", "fake_quant_with_min_max_vars_per_channel_gradient",
+]  # fmt: skip
 
-NAMESPACES = {"quantization": ("dequantize",)}
+NAMESPACES = {"quantization": tuple(__all__)}
 
 
 def dequantize(
@@ -32,3 +36,78 @@ def dequantize(
     attrs = {"mode": mode, "narrow_range": narrow_range, "axis": -1 if axis is None else axis, "dtype": dtype}
     result: Tensor = apply_op("Dequantize", [input, min_range, max_range], attrs, name)
     return result
+
+
+def fake_quant_with_min_max_args(
+    inputs: Any,
+    min: float = -6,
+    max: float = 6,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The inputs, clamped to a range and rounded to the numbers that 2^num_bits integers stand for, evenly spaced.
+
+    inputs: float32. The range is moved so that it has 0. num_bits: 2 to 16. narrow_range: with one integer less. The
+    gradient is 1 in the range and 0 elsewhere.
+    """
+    attrs = {"min": min, "max": max, "num_bits": num_bits, "narrow_range": narrow_range}
+    result: Tensor = apply_op("FakeQuantWithMinMaxArgs", [inputs], attrs, name)
+    return result
+
+
+def fake_quant_with_min_max_args_gradient(
+    gradients: Any,
+    inputs: Any,
+    min: float = -6,
+    max: float = 6,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `fake_quant_with_min_max_args` by its inputs: gradients where these are in the range."""
+    attrs = {"min": min, "max": max, "num_bits": num_bits, "narrow_range": narrow_range}
+    result: Tensor = apply_op("FakeQuantWithMinMaxArgsGradient", [gradients, inputs], attrs, name)
+    return result
+
+
+def fake_quant_with_min_max_vars(
+    inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
+) -> Tensor:
+    """`fake_quant_with_min_max_args` with scalar tensors min and max, which get gradients, too.
+
+    Theirs are the sums of the gradients where inputs are below the range, and above it. Where both are 0 so is the
+    result.
+    """
+    result: Tensor = _by_tensors("FakeQuantWithMinMaxVars", [inputs, min, max], num_bits, narrow_range, name)
+    return result
+
+
+def fake_quant_with_min_max_vars_gradient(
+    gradients: Any, inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The gradients of `fake_quant_with_min_max_vars` by inputs, min and max."""
+    given = [gradients, inputs, min, max]
+    return _by_tensors("FakeQuantWithMinMaxVarsGradient", given, num_bits, narrow_range, name)
+
+
+def fake_quant_with_min_max_vars_per_channel(
+    inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
+) -> Tensor:
+    """`fake_quant_with_min_max_vars` with a range for each entry of the last axis: min and max are vectors."""
+    result: Tensor = _by_tensors("FakeQuantWithMinMaxVarsPerChannel", [inputs, min, max], num_bits, narrow_range, name)
+    return result
+
+
+def fake_quant_with_min_max_vars_per_channel_gradient(
+    gradients: Any, inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The gradients of `fake_quant_with_min_max_vars_per_channel` by inputs, min and max."""
+    given = [gradients, inputs, min, max]
+    return _by_tensors("FakeQuantWithMinMaxVarsPerChannelGradient", given, num_bits, narrow_range, name)
+
+
+def _by_tensors(op: str, inputs: list[Any], num_bits: int, narrow_range: bool, name: str | None) -> Any:
+    return apply_op(op, inputs, {"num_bits": num_bits, "narrow_range": narrow_range}, name)

@@ -17,7 +17,10 @@ _BY_REASON = {
         "SaveV2", "ShardedFilename", "ShardedFilespec", "StaticRegexFullMatch", "StringJoin",
     ),
     _RARE: ("EditDistance",),
-    _SMALL: ("CropAndResize", "CropAndResizeGradBoxes", "CropAndResizeGradImage", "Dequantize"),
+    _SMALL: ("CropAndResize", "CropAndResizeGradBoxes", "CropAndResizeGradImage", "Dequantize",
+             "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxArgsGradient", "FakeQuantWithMinMaxVars",
+             "FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannel",
+             "FakeQuantWithMinMaxVarsPerChannelGradient"),
     _CHANCE: ("FractionalAvgPool", "FractionalAvgPoolGrad", "FractionalMaxPool", "FractionalMaxPoolGrad"),
     _SHOWN: ("Assert",),
 }  # fmt: skip

@@ -4,4 +4,10 @@ from __future__ import annotations
 
 from timberframe_sdk.reference import reference_kernels
 
-KERNELS = reference_kernels("CPU", ("Dequantize",), wide=False)
+_OPS = (
+    "Dequantize", "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxArgsGradient", "FakeQuantWithMinMaxVars",
+    "FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannel",
+    "FakeQuantWithMinMaxVarsPerChannelGradient",
+)  # fmt: skip
+
+KERNELS = reference_kernels("CPU", _OPS, wide=False)
