@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 pytest.importorskip("ray", reason="ray is not installed: it has no wheel for this Python or system")
 
 import timberframe as tf
-from timberframe_ray import Cluster
+from timberframe_ray import Cluster, engine
 
 CONFIG = tf.SessionConfig(plugins=["cpu"])
 
@@ -82,3 +84,40 @@ def test_random_ops_without_a_seed_go_on_with_theirs(cluster: Cluster) -> None:
         session.run(drawn)
         session.set_positions(positions)
         np.testing.assert_array_equal(session.run(drawn), wanted)
+
+
+def replicas(cluster: Cluster, name: str, folder: Path, steps: int, kill_after: int | None = None) -> np.ndarray | None:
+    """A training by replicas.py; the value of its variable. kill_after: all is killed after so many steps."""
+    environment = {**os.environ, "RAY_ADDRESS": engine.gcs_address()}
+    command = [sys.executable, str(Path(__file__).with_name("replicas.py")), name, str(folder), str(steps)]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    if kill_after is not None:
+        for _ in range(kill_after):
+            assert process.stdout.readline() == "step\n"
+        process.kill()
+        process.communicate()
+        return None
+    process.communicate(timeout=240)
+    assert process.returncode == 0
+    found: np.ndarray = tf.train.load_variable(str(folder), "w")
+    return found
+
+
+def test_replicas_that_were_killed_end_with_the_bits_of_those_that_were_not(cluster: Cluster, tmp_path: Path) -> None:
+    whole = replicas(cluster, f"{tmp_path.name}-whole", tmp_path / "whole", 8)
+    replicas(cluster, f"{tmp_path.name}-first", tmp_path / "parts", 8, kill_after=3)
+    replicas(cluster, f"{tmp_path.name}-second", tmp_path / "parts", 8, kill_after=3)
+    found = replicas(cluster, f"{tmp_path.name}-last", tmp_path / "parts", 8)
+    assert whole is not None
+    assert found is not None
+    assert found.tobytes() == whole.tobytes()
+
+
+def test_replicas_that_have_ended_go_on_with_the_bits_of_those_that_had_not(cluster: Cluster, tmp_path: Path) -> None:
+    whole = replicas(cluster, f"{tmp_path.name}-whole", tmp_path / "whole", 6)
+    replicas(cluster, f"{tmp_path.name}-first", tmp_path / "parts", 3)
+    found = replicas(cluster, f"{tmp_path.name}-last", tmp_path / "parts", 6)
+    assert whole is not None
+    assert found is not None
+    assert found.tobytes() == whole.tobytes()

@@ -118,7 +118,7 @@ def replaced_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def remove_leftovers(folder: Path, prefix: str, is_leftover: Callable[[Path], bool], suffix: str) -> None:
-    """Removes what killed writers left: unfinished files, and those that end in `suffix` and are leftovers."""
+    """Removes what killed writers left: unfinished files, and leftovers whose names end in `suffix`, a pattern."""
     for path in folder.glob(f"*{suffix}"):
         if path.name.startswith(prefix):
             _remove_if_abandoned(path, is_leftover)

@@ -39,12 +39,35 @@ POSITIONS = ".positions"
 """Ends the name of the file."""
 
 
-def write_positions(session: BaseSession, prefix: str) -> None:
+def _file(prefix: str, task: str) -> Path:
+    """The file beside a checkpoint: of the session that writes that, or of another task's."""
+    return Path(f"{prefix}{POSITIONS}-{task}" if task else prefix + POSITIONS)
+
+
+def has_positions(prefix: str, task: str) -> bool:
+    """Whether another task has written its positions beside a checkpoint."""
+    return _file(prefix, task).exists()
+
+
+def tasks_with_positions(prefix: str) -> set[str]:
+    """The other tasks that have."""
+    head = f"{os.path.basename(prefix)}{POSITIONS}-"
+    return {p.name.removeprefix(head) for p in Path(prefix).parent.glob("*") if p.name.startswith(head)}
+
+
+def remove_positions(prefix: str) -> None:
+    """Removes those of all tasks beside a checkpoint."""
+    for task in ("", *tasks_with_positions(prefix)):
+        _file(prefix, task).unlink(missing_ok=True)
+
+
+def write_positions(session: BaseSession, prefix: str, task: str = "") -> None:
     """Writes the positions of a session's resources beside the checkpoint of this prefix, which is written after.
 
-    At the end of its input only those of random streams.
+    At the end of its input only those of random streams. task: whose session it is, where another one's has the
+    checkpoint.
     """
-    path = Path(prefix + POSITIONS)
+    path = _file(prefix, task)
     with file_errors(f"positions '{path}' cannot be written"):
         try:
             data = _restored[session][1] if session in _restored else _encode_all(session)
@@ -69,16 +92,16 @@ def note_input(session: BaseSession, ended: bool) -> None:
 def remove_leftover_positions(save_path: str) -> None:
     """Removes files that killed writers left without a checkpoint. save_path: how the names of checkpoints begin."""
     folder, family = os.path.split(save_path)
-    remove_leftovers(Path(folder), family, lambda p: not exists(str(p).removesuffix(POSITIONS)), POSITIONS)
+    remove_leftovers(Path(folder), family, lambda p: not exists(str(p).rpartition(POSITIONS)[0]), f"{POSITIONS}*")
 
 
-def read_positions(session: BaseSession, prefix: str) -> None:
+def read_positions(session: BaseSession, prefix: str, task: str = "") -> None:
     """Reads the positions beside the checkpoint that a session was restored from; nothing without the file.
 
     They count as those of the session from now on. Its resources take them in `settle_positions`, once initializers
     have run, which take iterators back to their beginning.
     """
-    path = Path(prefix + POSITIONS)
+    path = _file(prefix, task)
     with suppress(FileNotFoundError):
         _restored[session] = path, path.read_bytes()
 

@@ -13,6 +13,7 @@ from timberframe.saving.meta_graph import build_meta_graph
 from timberframe.saving.positions import remove_leftover_positions, write_positions
 from timberframe.summary.writer import FileWriterCache
 from timberframe.train.basic_hooks import required_global_step
+from timberframe.train.replica_positions import wait_for_replicas
 from timberframe.train.saver import Saver
 from timberframe.train.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from timberframe.train.timers import SecondOrStepTimer, check_period
@@ -69,6 +70,8 @@ class CheckpointSaverHook(SessionRunHook):
         self._listeners = list(listeners or ())
         self._summary_writer: Any = None
         self._global_step: Any = None
+        self._saved = ""
+        """The path of the last checkpoint of this session."""
 
     def add_listeners(self, listeners: Iterable[CheckpointSaverListener]) -> None:
         """Adds listeners, before `begin`."""
@@ -83,6 +86,7 @@ class CheckpointSaverHook(SessionRunHook):
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Writes the graph and the first checkpoint."""
+        self._saved = ""
         step = int(session.run(self._global_step))
         graph, saver = session.graph, self._used_saver(session)
         text = messages.format_text(graph.as_graph_def(add_shapes=True)).encode()
@@ -123,6 +127,10 @@ class CheckpointSaverHook(SessionRunHook):
             listener.before_save(session, step)
         saver = self._used_saver(session)
         self._write_positions(session, step)
+        prefix = saver.prefix(session, self._save_path, step)
+        if self._saved:
+            wait_for_replicas(self._saved, prefix)
+        self._saved = prefix
         saver.save(session, self._save_path, global_step=step)
         remove_leftover_positions(self._save_path)
         log = messages.SessionLog(status=messages.SessionLog.CHECKPOINT, checkpoint_path=self._save_path)

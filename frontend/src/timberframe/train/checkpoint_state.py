@@ -12,7 +12,7 @@ from typing import Any
 from timberframe.saving.bundle_writer import remove_bundle
 from timberframe.saving.files import replace_file
 from timberframe.saving.formats import exists
-from timberframe.saving.positions import POSITIONS
+from timberframe.saving.positions import remove_positions
 from timberframe.saving.tensorflow_bundle import INDEX
 from timberframe_core import logging
 from timberframe_core.arguments import instance
@@ -179,5 +179,5 @@ def remove_checkpoint(
 ) -> None:
     """Removes the files of a checkpoint."""
     remove_bundle(checkpoint_prefix)
-    Path(f"{checkpoint_prefix}{POSITIONS}").unlink(missing_ok=True)
+    remove_positions(checkpoint_prefix)
     Path(f"{checkpoint_prefix}.{meta_graph_suffix}").unlink(missing_ok=True)

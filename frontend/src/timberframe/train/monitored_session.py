@@ -12,6 +12,7 @@ from timberframe.train import wrapped_sessions
 from timberframe.train.checkpoint_hooks import CheckpointSaverHook
 from timberframe.train.coordinator import Coordinator
 from timberframe.train.queue_runner import start_queue_runners
+from timberframe.train.replica_positions import ReplicaPositionsHook, is_synchronous
 from timberframe.train.scaffold import Scaffold
 from timberframe.train.session_creators import ChiefSessionCreator, SessionCreator, WorkerSessionCreator
 from timberframe.train.session_run_hook import SessionRunHook
@@ -66,7 +67,8 @@ class _MonitoredSession(Evaluator):
             for hook in self._hooks:
                 hook.after_create_session(self._raw, self._coord)
             # A session that writes no checkpoints, as that of an evaluation, has an input of its own.
-            settle_positions(self._raw, goes_on=any(isinstance(h, CheckpointSaverHook) for h in self._hooks))
+            goes_on = any(isinstance(h, CheckpointSaverHook | ReplicaPositionsHook) for h in self._hooks)
+            settle_positions(self._raw, goes_on)
         except BaseException:
             self._coord.request_stop()
             self._raw.close()
@@ -205,14 +207,19 @@ def MonitoredTrainingSession(  # noqa: N802 - TensorFlow's name
     alone. chief_only_hooks come before all others.
 
     Training that was killed goes on from the last checkpoint with the same random numbers and elements of datasets,
-    and ends with the same bits as one that was not: a checkpoint has the positions of both beside it.
+    and ends with the same bits as one that was not: a checkpoint has the positions of both beside it. So does
+    synchronous training by several workers (SyncReplicasOptimizer without backups) where all have the same
+    checkpoint_dir and save_checkpoint_steps.
     """
     summary_steps, summary_secs = _periods(save_summaries_steps, save_summaries_secs, 100, None)
     checkpoint_steps, checkpoint_secs = _periods(save_checkpoint_steps, save_checkpoint_secs, None, 600)
     scaffold = scaffold or Scaffold()
     if not is_chief:
         worker = WorkerSessionCreator(scaffold, master, config, max_wait_secs)
-        return MonitoredSession(worker, hooks or [], stop_grace_period_secs)
+        worker_hooks = list(hooks or ())
+        if checkpoint_dir and _positive(checkpoint_steps) and is_synchronous(get_default_graph()):
+            worker_hooks.insert(0, ReplicaPositionsHook(checkpoint_dir, checkpoint_steps))
+        return MonitoredSession(worker, worker_hooks, stop_grace_period_secs)
     all_hooks: list[SessionRunHook] = list(chief_only_hooks or ())
     summary_dir = summary_dir or checkpoint_dir
     if summary_dir and log_step_count_steps and log_step_count_steps > 0:

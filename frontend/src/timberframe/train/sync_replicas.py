@@ -14,6 +14,7 @@ from timberframe.api.state import Variable
 from timberframe.api.variable_collections import global_variables, report_uninitialized_variables
 from timberframe.train.optimizer import Optimizer
 from timberframe.train.queue_runner import QueueRunner
+from timberframe.train.replica_positions import mark_synchronous
 from timberframe.train.session_run_hook import SessionRunHook
 from timberframe_core import logging
 from timberframe_core.arguments import instance, listed
@@ -95,6 +96,8 @@ class SyncReplicasOptimizer(Optimizer):
                 f"{self._name}: global_step is None; a variable is required, by which late gradients are known"
             )
         self._global_step = global_step
+        if self._total_num_replicas == self._replicas_to_aggregate:
+            mark_synchronous(get_default_graph())
         local_step = self._make_local_step(global_step)
         graph = get_default_graph()
         with name_scope(None, self._name):
