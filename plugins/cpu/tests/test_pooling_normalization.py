@@ -49,6 +49,35 @@ def test_max_pool_over_channels() -> None:
     np.testing.assert_array_equal(got.ravel(), [2, 5, 8, 11])
 
 
+def _moments(x: np.ndarray, isa: str) -> list[np.ndarray]:
+    """Mean and variance that training saves, of tensors with their channels last."""
+    channels = x.shape[-1]
+    ones = np.ones(channels, np.float32)
+    attrs = {"is_training": True, "epsilon": 1e-3, "data_format": "NHWC", "exponential_avg_factor": 1.0}
+    return run_op("FusedBatchNormV3", attrs, [x, ones, ones, NONE, NONE], isa)[3:5]
+
+
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("channels", [1, 7, 37, 200])
+@pytest.mark.parametrize("first", [0.0, 3e4])
+def test_moments_of_channels_far_from_zero_keep_their_digits(isa: str, channels: int, first: float) -> None:
+    x = _random(6, 5, 9, channels) + np.float32(1e4)
+    x[0, 0, 0] += np.float32(first)
+    mean, variance = _moments(x, isa)
+    wide = x.astype(np.float64).reshape(-1, channels)
+    np.testing.assert_allclose(mean, wide.mean(0), rtol=1e-7)
+    np.testing.assert_allclose(variance, wide.var(0), rtol=1e-6)
+
+
+def test_a_constant_channel_has_no_variance_and_an_infinite_first_value_an_infinite_mean() -> None:
+    x = np.full((2, 3, 3, 2), 123456.7, np.float32)
+    x[0, 0, 0, 1] = np.inf
+    mean, variance = _moments(x, available_isas()[-1])
+    assert mean.tolist() == [np.float32(123456.7), np.inf]
+    assert variance[0] == 0
+    assert np.isnan(variance[1])
+
+
 @pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
 def test_training_normalises_with_the_batch(data_format: str) -> None:
     x, scale, offset = _random(4, 5, 6, 3), _random(3), _random(3)

@@ -1,20 +1,14 @@
 /* FusedBatchNorm: x seen as [outer, channels, inner], inner being 1 where channels come last.
  *
- * Mean and variance take two passes and add up in float64: of blocks of rows whose number does not depend on the
- * threads, then of the blocks. */
+ * Mean and variance take one pass: the sums of deviations from the channel's first value, and of their squares. That costs
+ * few of float64's digits wherever the mean is, as the first value's deviation is part of the variance. */
 #include <math.h>
-#include <string.h>
-
 #include "common/half.h"
 #include "common/table.h"
+#include "norm/sums.h"
 
-#define MINIMUM(a, b) ((a) < (b) ? (a) : (b))
-#define MAXIMUM_BLOCKS 64
-#define BLOCK_VALUES 16384 /* least values in a block */
-#define SUMS 8             /* partial sums of a contiguous run */
-
-/* The parameters, in this order. The workspace holds float64 sums [MAXIMUM_BLOCKS, channels], float64 means [channels],
- * then float32 centres, factors and offsets. */
+/* The parameters, in this order. The workspace holds float64 sums [MAXIMUM_BLOCKS, 2, channels], float64 first
+ * values [channels], then float32 centres, factors and offsets. */
 typedef struct norm_shape {
   int64_t outer, channels, inner, training;
   double epsilon, blend;
@@ -25,58 +19,12 @@ typedef struct norm_job {
   const norm_shape *shape;
   const void *x;
   void *y;
-  int64_t blocks, rows; /* rows of a block, channels last */
-  double *sums, *means;
   float *centers, *factors, *offsets;
-  int squares; /* the pass adds up squared deviations */
 } norm_job;
 
 #define NORM(NAME, S, LOAD, STORE)                                                                                    \
-  /* Channels last: blocks of rows. */                                                                                \
-  static void sum_blocks_##NAME(void *argument, int64_t begin, int64_t end) {                                         \
-    const norm_job *job = argument;                                                                                   \
-    int64_t channels = job->shape->channels;                                                                          \
-    for (int64_t block = begin; block < end; block++) {                                                               \
-      double *restrict sums = job->sums + block * channels;                                                           \
-      memset(sums, 0, (size_t)channels * sizeof *sums);                                                               \
-      int64_t last = MINIMUM((block + 1) * job->rows, job->shape->outer);                                             \
-      for (int64_t row = block * job->rows; row < last; row++) {                                                      \
-        const S *x = (const S *)job->x + row * channels;                                                              \
-        const double *means = job->means;                                                                             \
-        if (job->squares) {                                                                                           \
-          for (int64_t c = 0; c < channels; c++) {                                                                    \
-            double d = LOAD(x[c]) - means[c];                                                                         \
-            sums[c] += d * d;                                                                                         \
-          }                                                                                                           \
-        } else {                                                                                                      \
-          for (int64_t c = 0; c < channels; c++) sums[c] += LOAD(x[c]);                                               \
-        }                                                                                                             \
-      }                                                                                                               \
-    }                                                                                                                 \
-  }                                                                                                                   \
-  /* Channels first: whole channels. */                                                                               \
-  static void sum_channels_##NAME(void *argument, int64_t begin, int64_t end) {                                       \
-    const norm_job *job = argument;                                                                                   \
-    int64_t channels = job->shape->channels, inner = job->shape->inner;                                               \
-    for (int64_t c = begin; c < end; c++) {                                                                           \
-      double sums[SUMS] = {0}, center = job->squares ? job->means[c] : 0;                                             \
-      for (int64_t n = 0; n < job->shape->outer; n++) {                                                               \
-        const S *x = (const S *)job->x + (n * channels + c) * inner;                                                  \
-        int64_t i = 0;                                                                                                \
-        for (; i + SUMS <= inner; i += SUMS) {                                                                        \
-          for (int k = 0; k < SUMS; k++) {                                                                            \
-            double d = LOAD(x[i + k]) - center;                                                                       \
-            sums[k] += job->squares ? d * d : d;                                                                      \
-          }                                                                                                           \
-        }                                                                                                             \
-        for (; i < inner; i++) {                                                                                      \
-          double d = LOAD(x[i]) - center;                                                                             \
-          sums[0] += job->squares ? d * d : d;                                                                        \
-        }                                                                                                             \
-      }                                                                                                               \
-      job->sums[c] = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));       \
-    }                                                                                                                 \
-  }                                                                                                                   \
+  CHANNEL_SUMS(NAME, S, LOAD, 0)                                                                                      \
+  static double first_##NAME(const void *x, int64_t at) { return LOAD(((const S *)x)[at]); }                          \
   static void scale_##NAME(void *argument, int64_t begin, int64_t end) {                                              \
     const norm_job *job = argument;                                                                                   \
     int64_t channels = job->shape->channels, inner = job->shape->inner, width = inner == 1 ? channels : inner;        \
@@ -94,28 +42,29 @@ typedef struct norm_job {
   }                                                                                                                   \
   static int32_t batch_norm_##NAME(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs,    \
                                    const int64_t *parameters) {                                                       \
-    static const norm_passes passes = {sum_blocks_##NAME, sum_channels_##NAME, scale_##NAME};                         \
+    static const norm_passes passes = {first_##NAME, sum_blocks_##NAME, sum_channels_##NAME, scale_##NAME};           \
     return batch_norm(context, inputs, outputs, (const norm_shape *)parameters, &passes);                             \
   }
 
 typedef struct norm_passes {
+  double (*first)(const void *x, int64_t at);
   tf_range *sum_blocks, *sum_channels, *scale;
 } norm_passes;
 
-/* Fills `results` with each channel's sum over the batch, divided by the number of values. */
-static void reduce(tf_context *context, norm_job *job, const norm_passes *passes, double *results) {
-  const norm_shape *s = job->shape;
+/* Makes the sums: the means of the channels, then their variances. */
+static void find_moments(tf_context *context, const norm_shape *s, const void *x, double *sums, double *centers,
+                         const norm_passes *passes) {
+  channel_sums job = {s->outer, s->channels, s->inner, x, x, centers, sums, 0, 0};
   double count = (double)(s->outer * s->inner);
-  if (s->inner == 1) {
-    context->parallel_for(context, job->blocks, 1, passes->sum_blocks, job);
-  } else {
-    int64_t each = s->outer * s->inner;
-    context->parallel_for(context, s->channels, 1 + BLOCK_VALUES / each, passes->sum_channels, job);
-  }
   for (int64_t c = 0; c < s->channels; c++) {
-    double sum = job->sums[c];
-    for (int64_t b = 1; b < job->blocks; b++) sum += job->sums[b * s->channels + c];
-    results[c] = sum / count;
+    double first = passes->first(x, c * s->inner);
+    centers[c] = isfinite(first) ? first : 0;
+  }
+  add_up(context, &job, passes->sum_blocks, passes->sum_channels);
+  for (int64_t c = 0; c < s->channels; c++) {
+    double sum = sums[c], variance = (sums[s->channels + c] - sum * (sum / count)) / count;
+    sums[c] = centers[c] + sum / count;
+    sums[s->channels + c] = variance < 0 ? 0 : variance;
   }
 }
 
@@ -133,20 +82,13 @@ static int32_t batch_norm(tf_context *context, const tf_tensor *const *inputs, t
   const float *scale = inputs[1]->data, *offset = inputs[2]->data, *mean = inputs[3]->data, *variance = inputs[4]->data;
   float *running_mean = outputs[1]->data, *running_variance = outputs[2]->data;
   float *saved_mean = outputs[3]->data, *saved_variance = outputs[4]->data;
-  double *sums = outputs[s->workspace]->data, *means = sums + MAXIMUM_BLOCKS * s->channels;
-  float *centers = (float *)(means + s->channels), *factors = centers + s->channels, *offsets = factors + s->channels;
-  int64_t least = BLOCK_VALUES / s->channels + 1, rows = (s->outer + MAXIMUM_BLOCKS - 1) / MAXIMUM_BLOCKS;
-  if (rows < least) rows = least;
-  int64_t blocks = s->inner == 1 ? (s->outer + rows - 1) / rows : 1;
-  norm_job job = {s, inputs[0]->data, outputs[0]->data, blocks, rows, sums, means, centers, factors, offsets, 0};
-  if (s->training) {
-    reduce(context, &job, passes, means);
-    job.squares = 1;
-    reduce(context, &job, passes, sums); /* element c is read before it is written */
-  }
+  double *means = outputs[s->workspace]->data, *variances = means + s->channels;
+  double *firsts = means + 2 * MAXIMUM_BLOCKS * s->channels;
+  float *centers = (float *)(firsts + s->channels), *factors = centers + s->channels, *offsets = factors + s->channels;
+  if (s->training) find_moments(context, s, inputs[0]->data, means, firsts, passes);
   double count = (double)(s->outer * s->inner), unbiased = s->training ? count / (count > 1 ? count - 1 : 1) : 1;
   for (int64_t c = 0; c < s->channels; c++) {
-    double center = s->training ? means[c] : mean[c], spread = s->training ? sums[c] : variance[c];
+    double center = s->training ? means[c] : mean[c], spread = s->training ? variances[c] : variance[c];
     double old_mean = 0, old_variance = 0, blend = s->training ? s->blend : 1;
     if (blend != 1) old_mean = mean[c], old_variance = variance[c];
     running_mean[c] = (float)((1 - blend) * old_mean + blend * center);
@@ -157,6 +99,7 @@ static int32_t batch_norm(tf_context *context, const tf_tensor *const *inputs, t
     factors[c] = (float)(scale[c] / sqrt(spread + s->epsilon));
     offsets[c] = offset[c];
   }
+  norm_job job = {s, inputs[0]->data, outputs[0]->data, centers, factors, offsets};
   int64_t width = s->inner == 1 ? s->channels : s->inner;
   context->parallel_for(context, outputs[0]->size / width, 1 + BLOCK_VALUES / width, passes->scale, &job);
   return TF_OK;

@@ -9,7 +9,12 @@ from timberframe_cpu.native import native
 from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
 
-_BLOCKS = 64  # partial sums of a channel: MAXIMUM_BLOCKS of csrc/norm/batch_norm.c
+_BLOCKS = 64  # partial sums of a channel: MAXIMUM_BLOCKS of csrc/norm/sums.h
+
+
+def _sums_bytes(channels: int) -> int:
+    """Of the workspace: sums of two values for each block, then one float64 and three float32 for each channel."""
+    return (2 * _BLOCKS + 1) * channels * 8 + 3 * channels * 4
 
 
 def _batch_norm(node: KernelNode) -> Native:
@@ -17,7 +22,7 @@ def _batch_norm(node: KernelNode) -> Native:
     shape, attrs = node.inputs[0].shape, node.attrs
     axis = len(shape) - 1 if attrs["data_format"] in ("NHWC", "NDHWC") else 1
     channels = shape[axis]
-    node.workspace((_BLOCKS + 1) * channels * 8 + 3 * channels * 4)
+    node.workspace((2 * _BLOCKS + 1) * channels * 8 + 3 * channels * 4)
     return native(
         f"batch_norm_{attrs['T'].name}",
         math.prod(shape[:axis]), channels, math.prod(shape[axis + 1 :]), attrs["is_training"],
@@ -30,7 +35,7 @@ def _batch_norm_grad(node: KernelNode) -> Native:
     shape, attrs = node.inputs[1].shape, node.attrs
     axis = len(shape) - 1 if attrs["data_format"] in ("NHWC", "NDHWC") else 1
     channels = shape[axis]
-    node.workspace(2 * _BLOCKS * channels * 8 + 3 * channels * 4)
+    node.workspace(_sums_bytes(channels))
     return native(
         f"batch_norm_grad_{attrs['T'].name}",
         math.prod(shape[:axis]), channels, math.prod(shape[axis + 1 :]), attrs["is_training"], float(attrs["epsilon"]),
