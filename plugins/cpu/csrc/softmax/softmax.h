@@ -34,7 +34,7 @@ INLINE TF_REAL fold_sum(TF_REAL *lanes, int64_t width) {
 INLINE void add_exponentials(int64_t count, int64_t valid, const TF_REAL *x, TF_REAL highest, TF_REAL *out,
                              TF_REAL *sums) {
   for (int64_t j = 0; j < count; j++) {
-    const TF_REAL e = TF_F(exp)(x[j] - highest);
+    const TF_REAL e = TF_F(decaying_exp)(x[j] - highest);
     out[j] = e;
     sums[j] += j < valid ? e : 0;
   }
@@ -92,7 +92,7 @@ INLINE void add_exponentials(int64_t count, int64_t valid, const TF_REAL *x, TF_
     for (int64_t i = 0; i < length; i += width) {                                                             \
       const int64_t count = length - i < width ? length - i : width;                                          \
       convert(block, x + i, count);                                                                           \
-      for (int64_t j = 0; j < count; j++) block[j] = TF_F(exp)(block[j] - highest) * scale;                   \
+      for (int64_t j = 0; j < count; j++) block[j] = TF_F(decaying_exp)(block[j] - highest) * scale;                   \
       store(out + i, block, count);                                                                           \
     }                                                                                                         \
   }                                                                                                           \

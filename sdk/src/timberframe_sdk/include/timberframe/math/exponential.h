@@ -32,6 +32,14 @@ static inline TF_REAL TF_F(exp)(TF_REAL x) {
   return y * TF_F(power_of_two)(part) * TF_F(power_of_two)(n - part);
 }
 
+/* exp(x) for x <= 0, to the same bits in fewer steps; NaN stays. 2^(n + 64) exists for each n. */
+static inline TF_REAL TF_F(decaying_exp)(TF_REAL x) {
+  TF_SIGNED n;
+  TF_REAL r = TF_F(reduce_ln2)(TF_EXP_LOWEST > x ? TF_EXP_LOWEST : x, &n);
+  TF_REAL y = TF_F(fma)(r * r, TF_F(exp_poly)(r), 1.0f + r);
+  return y * TF_F(power_of_two)(n + 64) * 0x1p-64f;
+}
+
 static inline TF_REAL TF_F(expm1)(TF_REAL x) {
   TF_SIGNED n;
   TF_REAL r = TF_F(reduce_ln2)(TF_F(clamp)(x, TF_EXPM1_LOWEST, TF_EXP_HIGHEST), &n);
@@ -142,13 +150,13 @@ static inline TF_REAL TF_F(atanh)(TF_REAL x) {
 
 /* 1 / (1 + exp(-x)), written so that a tiny result of a negative x keeps its digits. */
 static inline TF_REAL TF_F(sigmoid)(TF_REAL x) {
-  TF_REAL e = TF_F(exp)(-TF_F(abs)(x));
+  TF_REAL e = TF_F(decaying_exp)(-TF_F(abs)(x));
   return (x < 0.0f ? e : 1.0f) / (1.0f + e);
 }
 
 /* log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|)). */
 static inline TF_REAL TF_F(softplus)(TF_REAL x) {
-  TF_REAL y = TF_F(log1p_sum)(TF_F(exp)(-TF_F(abs)(x)), 0.0f);
+  TF_REAL y = TF_F(log1p_sum)(TF_F(decaying_exp)(-TF_F(abs)(x)), 0.0f);
   return x < 0.0f ? y : x + y;
 }
 
