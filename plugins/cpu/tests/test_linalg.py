@@ -195,7 +195,9 @@ def test_band_checks_its_width_at_run_time():
 
 @pytest.mark.parametrize("isa", available_isas())
 @pytest.mark.parametrize("swaps", [(False, False), (False, True), (True, False), (True, True)])
-@pytest.mark.parametrize("sizes", [(6, 5, 64), (7, 801, 64), (13, 1700, 128), (101, 17, 300), (128, 128, 320)])
+@pytest.mark.parametrize(
+    "sizes", [(6, 5, 64), (7, 801, 64), (8, 64, 256), (14, 9, 520), (13, 1700, 128), (101, 17, 300), (128, 128, 320)]
+)
 def test_products_of_register_tiles(sizes: tuple[int, int, int], swaps: tuple[bool, bool], isa: str) -> None:
     rows, depth, columns = sizes
     rng = np.random.default_rng(depth)

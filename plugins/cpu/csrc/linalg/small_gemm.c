@@ -28,7 +28,13 @@ enum { TILE_VECTORS = 2 };
 /* With AVX-512 the BLAS has kernels for small products of float32 that mask what fills no vector; here it is copied. */
 #define BLAS_MASKS(type) (VECTOR_BYTES == 64 && sizeof(type) == sizeof(float))
 
-enum { LEAST_MASKED = 8 * 8 * 8, TILE_ROWS = 6, MOST_COLUMNS = 128, MOST_DEPTH = 128, MOST_WORK = 80 * 80 * 80 };
+/* For a few rows, packing B takes the BLAS as long as multiplying. With AVX2 whole vectors of any B that lies in order are
+ * read in place instead. */
+#define READS_IN_PLACE(type, g, count)                                                                       \
+  (VECTOR_BYTES == 32 && sizeof(type) == sizeof(float) && !(g)->transpose_b && (g)->n % (count) == 0 &&      \
+   (g)->m >= 2 && (g)->m <= FEW_ROWS)
+
+enum { FEW_ROWS = 16, LEAST_MASKED = 8 * 8 * 8, TILE_ROWS = 6, MOST_COLUMNS = 128, MOST_DEPTH = 128, MOST_WORK = 80 * 80 * 80 };
 
 #define SMALL_GEMM(name, type, FMA)                                                                                 \
   /* rows and vectors are constants at each call, so that the tile stays in registers. */                           \
@@ -65,12 +71,11 @@ enum { LEAST_MASKED = 8 * 8 * 8, TILE_ROWS = 6, MOST_COLUMNS = 128, MOST_DEPTH =
                            int64_t columns) {                                                                       \
     const int64_t row = g->transpose_a ? 1 : g->lda, step = g->transpose_a ? g->lda : 1;                            \
     int64_t i = 0;                                                                                                  \
-    for (; i + TILE_ROWS <= g->m; i += TILE_ROWS) {                                                                 \
+    for (; i + TILE_ROWS <= g->m && g->m - i != 8; i += TILE_ROWS) { /* two rows are too few sums to add to */      \
       name##_tile(TILE_ROWS, vectors, g->k, a + i * row, row, step, b, b_row, c + i * g->ldc, g->ldc, columns);     \
     }                                                                                                               \
-    if (g->m - i >= 4) {                                                                                            \
+    for (; i + 4 <= g->m; i += 4) {                                                                                 \
       name##_tile(4, vectors, g->k, a + i * row, row, step, b, b_row, c + i * g->ldc, g->ldc, columns);             \
-      i += 4;                                                                                                       \
     }                                                                                                               \
     if (g->m - i >= 2) {                                                                                            \
       name##_tile(2, vectors, g->k, a + i * row, row, step, b, b_row, c + i * g->ldc, g->ldc, columns);             \
@@ -81,7 +86,8 @@ enum { LEAST_MASKED = 8 * 8 * 8, TILE_ROWS = 6, MOST_COLUMNS = 128, MOST_DEPTH =
   int small_gemm_##name(const gemm_block *g, const void *a, const void *b_data, void *c_data) {                     \
     enum { COUNT = VECTOR_BYTES / sizeof(type), WIDTH = TILE_VECTORS * COUNT };                                     \
     const int64_t work = g->m * g->n * g->k;                                                                        \
-    if (g->n > MOST_COLUMNS || g->k > MOST_DEPTH || work > MOST_WORK) return -1;                                    \
+    const int small = g->n <= MOST_COLUMNS && g->k <= MOST_DEPTH && work <= MOST_WORK;                              \
+    if (!small && !READS_IN_PLACE(type, g, COUNT)) return -1;                                                       \
     const int masked = g->n % COUNT && g->m >= TILE_ROWS && g->transpose_a >= g->transpose_b;                       \
     if (BLAS_MASKS(type) && masked && work >= LEAST_MASKED) return -1;                                              \
     const type *b = b_data;                                                                                         \
