@@ -26,6 +26,27 @@ def _(c: Call) -> Any:
     return np.maximum(x, 0) + (bias.reshape(-1, *[1] * (x.ndim - 2)) if first else bias)
 
 
+SWISH = (
+    Part("sum", "BiasAdd", ("x", "bias")),
+    Part("gate", "Sigmoid", ("sum",)),
+    Part("out", "Mul", ("sum", "gate")),
+)
+
+
+@mutant(
+    "swish-without-bias",
+    "Mul",
+    "the sigmoid is multiplied by what it was before the bias",
+    ("float32",),
+    suites=("patterns",),
+    covers=SWISH,
+)
+def _(c: Call) -> Any:
+    x, bias = c.inputs
+    summed = true_outputs(registry.get("BiasAdd"), c.node.inner[0].nodes[0].attrs, (x, bias))[0]
+    return x / (1 + np.exp(-summed))
+
+
 LAYER = (
     Part("conv", "Conv2D", ("x", "filter")),
     Part("sum", "BiasAdd", ("conv", "bias")),

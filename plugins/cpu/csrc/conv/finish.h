@@ -6,18 +6,28 @@
 #include <math.h>
 #include <string.h>
 
+#include <timberframe/math/functions_float32.h>
+
 #include "common/table.h"
 #include "conv/shape.h"
 
-enum { NO_ACTIVATION, RELU, RELU6 };
+enum { NO_ACTIVATION, RELU, RELU6, SWISH };
 
 /* Numbers for each channel, those of a group padded to `padded`. bias, factors: NULL for none. Results lie from `lower`
- * to `upper`. */
+ * to `upper`, or are multiplied by their sigmoid. */
 typedef struct finish_float {
   const float *bias, *centers, *factors, *offsets;
   float lower, upper;
+  int swish;
   int64_t padded;
 } finish_float;
+
+static inline float swish(float x) { return x * tf_sigmoid_f32(x); }
+
+/* Not inlined: it is long, and tiles are many. */
+static __attribute__((noinline)) void swish_values(float *values, int64_t count) {
+  for (int64_t i = 0; i < count; i++) values[i] = swish(values[i]);
+}
 
 /* Finishes sum[0 to ROWS - 1][v], registers with the channels from `at` on. Steps that are absent take no time. */
 #define FINISH_SUMS_float(KIND, UNALIGNED_KIND, ROWS, finish, at, v)                                            \
@@ -43,6 +53,22 @@ typedef struct finish_float {
   } while (0)
 #define SELECTED(KIND, mask, a, b) (KIND)(((mask) & (__typeof__(mask))(a)) | (~(mask) & (__typeof__(mask))(b)))
 
+/* What is done to all sums of a tile, sum[0 to ROWS - 1][0 to VECTORS - 1], after that. */
+#define FINISH_TILE_float(KIND, UNALIGNED_KIND, ROWS, VECTORS, finish)                            \
+  do {                                                                                            \
+    if ((finish)->swish) {                                                                        \
+      float values[(ROWS) * (VECTORS) * sizeof(KIND) / sizeof(float)];                            \
+      UNALIGNED_KIND *places = (UNALIGNED_KIND *)values;                                          \
+      UNROLL for (int r = 0; r < (ROWS); r++) {                                                   \
+        UNROLL for (int v = 0; v < (VECTORS); v++) places[r * (VECTORS) + v] = sum[r][v];         \
+      }                                                                                           \
+      swish_values(values, (int64_t)(sizeof values / sizeof *values));                            \
+      UNROLL for (int r = 0; r < (ROWS); r++) {                                                   \
+        UNROLL for (int v = 0; v < (VECTORS); v++) sum[r][v] = (KIND)places[r * (VECTORS) + v];   \
+      }                                                                                           \
+    }                                                                                             \
+  } while (0)
+
 /* The same for the channels from `first` to `last` of one pixel, one by one. */
 static inline void finish_channels_float(const finish_float *finish, int64_t first, int64_t last, float *out) {
   for (int64_t c = first; c < last; c++) {
@@ -50,13 +76,16 @@ static inline void finish_channels_float(const finish_float *finish, int64_t fir
     if (finish->bias) x += finish->bias[c];
     if (finish->factors) x = (x - finish->centers[c]) * finish->factors[c] + finish->offsets[c];
     x = x <= finish->lower ? finish->lower : x;
-    out[c] = x > finish->upper ? finish->upper : x;
+    x = x > finish->upper ? finish->upper : x;
+    out[c] = finish->swish ? swish(x) : x;
   }
 }
 
 /* Only float32 is finished; images of other types have no numbers for it. */
 #define FINISH_SUMS_double(KIND, UNALIGNED_KIND, ROWS, finish, at, v) (void)(at)
 #define FINISH_SUMS_int32(KIND, UNALIGNED_KIND, ROWS, finish, at, v) (void)(at)
+#define FINISH_TILE_double(KIND, UNALIGNED_KIND, ROWS, VECTORS, finish)
+#define FINISH_TILE_int32(KIND, UNALIGNED_KIND, ROWS, VECTORS, finish)
 #define finish_channels_double(finish, first, last, out) (void)(finish)
 
 /* The parameters of kernels for float32 images with channels last, in this order. The workspace follows `outputs`
@@ -85,8 +114,9 @@ static inline finish_float find_finish(const finished_shape *s, const tf_tensor 
   int64_t channels = s->conv.groups * s->conv.out_channels, row = s->conv.groups * s->padded;
   float *room = (float *)((char *)outputs[s->outputs]->data + s->finish_at), *factors = room + row;
   finish_float finish = {.lower = -INFINITY, .upper = INFINITY, .padded = s->padded};
-  if (s->activation != NO_ACTIVATION) finish.lower = 0;
+  if (s->activation == RELU || s->activation == RELU6) finish.lower = 0;
   if (s->activation == RELU6) finish.upper = 6;
+  finish.swish = s->activation == SWISH;
   if (s->bias) finish.bias = spread_channels(s, inputs[s->bias]->data, room);
   if (!s->norm) return finish;
   const float *scale = inputs[s->norm]->data, *mean = inputs[s->norm + 2]->data, *variance = inputs[s->norm + 3]->data;

@@ -26,6 +26,7 @@ static inline vector_float multiply_add_pair(vector_float a, vector_float b, vec
 }
 
 #define FINISH_SUMS_pair FINISH_SUMS_float
+#define FINISH_TILE_pair FINISH_TILE_float
 
 static inline float low_half(float pair) {
   uint32_t bits;

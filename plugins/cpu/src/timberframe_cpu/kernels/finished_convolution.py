@@ -12,7 +12,8 @@ from timberframe_sdk import DEPENDS, KernelDef, KernelNode, Part, Support
 from timberframe_sdk.native import Native
 
 _CONVOLUTIONS = ("Conv2D", "DepthwiseConv2dNative")
-_ACTIVATIONS = {"": 0, "Relu": 1, "Relu6": 2}  # as csrc/conv/finish.h numbers them
+_ACTIVATIONS = ((), ("Relu",), ("Relu6",), ("Sigmoid", "Mul"))
+"""Their ops, in the order in which csrc/conv/finish.h numbers them; Swish is x * sigmoid(x)."""
 _NORMS = ("", "FusedBatchNorm", "FusedBatchNormV3")
 _STATISTICS = ("scale", "offset", "mean", "variance")
 
@@ -21,9 +22,12 @@ def _patterns() -> list[tuple[Part, ...]]:
     found = []
     for op, bias, norm, activation in itertools.product(_CONVOLUTIONS, ("", "BiasAdd"), _NORMS, _ACTIVATIONS):
         parts = [Part("conv", op, ("x", "filter"))]
-        for after, more in ((bias, ("bias",)), (norm, _STATISTICS), (activation, ())):
+        for after, more in ((bias, ("bias",)), (norm, _STATISTICS)):
             if after:
                 parts.append(Part(after, after, (parts[-1].name, *more)))
+        made = parts[-1].name
+        for after in activation:
+            parts.append(Part(after, after, tuple(dict.fromkeys((made, parts[-1].name)))))
         if len(parts) > 1 if op == "Conv2D" else norm and not bias:  # what layers have
             found.append(tuple(parts))
     return found
@@ -52,7 +56,7 @@ def _finished(node: KernelNode) -> Native:
     first, bias = node.inner[0].nodes[0], "BiasAdd" in parts
     inner = replace(node, op=first.op, attrs=first.attrs, inputs=node.inputs[:2], outputs=first.outputs, inner=())
     norm = next((op for op in _NORMS[1:] if op in parts), None)
-    activation = next((number for op, number in _ACTIVATIONS.items() if op in parts), 0)
+    activation = max(number for number, ops in enumerate(_ACTIVATIONS) if parts.keys() >= set(ops))
     more = 2 * bias, (2 + bias) * bool(norm), activation, len(node.outputs)
     epsilon = float(parts[norm].attrs["epsilon"]) if norm else 0.0
     native = (_plain if first.op == "Conv2D" else _depthwise)(inner, more, epsilon)
