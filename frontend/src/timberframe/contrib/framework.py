@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -14,10 +15,18 @@ from timberframe.api.control_flow import cond
 from timberframe.api.framework import GraphKeys, add_to_collection, get_collection, get_static_value
 from timberframe.api.framework import device as on_device
 from timberframe.api.framework import is_tensor as is_tensor
+from timberframe.api.search import argsort as argsort
+from timberframe.api.search import sort as sort
 from timberframe.api.state import Variable
+from timberframe.api.type_assertions import assert_same_float_dtype as assert_same_float_dtype
+from timberframe.api.type_assertions import assert_scalar as assert_scalar
 from timberframe.api.variable_scope import get_variable
 from timberframe.boundary import guard
+from timberframe.compat.deprecation import deprecated as deprecated
+from timberframe.compat.deprecation import deprecated_args as deprecated_args
+from timberframe.contrib.checkpoints import assign_from_checkpoint as assign_from_checkpoint
 from timberframe.contrib.checkpoints import assign_from_checkpoint_fn as assign_from_checkpoint_fn
+from timberframe.contrib.checkpoints import assign_from_values as assign_from_values
 from timberframe.contrib.checkpoints import assign_from_values_fn as assign_from_values_fn
 from timberframe.train.checkpoint_utils import init_from_checkpoint as init_from_checkpoint
 from timberframe.train.checkpoint_utils import list_variables as list_variables
@@ -31,12 +40,14 @@ from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
 from timberframe_core.graph.graph import get_default_graph
 
 __all__ = [
-    "add_arg_scope", "add_model_variable", "arg_scope", "assign_from_checkpoint_fn", "assign_from_values_fn",
-    "create_global_step", "current_arg_scope", "get_global_step", "get_local_variables", "get_model_variables",
-    "get_name_scope", "get_or_create_global_step", "get_trainable_variables", "get_unique_variable", "get_variables",
-    "get_variables_by_name", "get_variables_to_restore", "has_arg_scope", "init_from_checkpoint", "is_tensor",
-    "list_variables", "load_checkpoint", "load_variable", "local_variable", "model_variable", "nest", "smart_cond",
-    "variable",
+    "add_arg_scope", "add_model_variable", "arg_scope", "arg_scoped_arguments", "argsort", "assert_same_float_dtype",
+    "assert_scalar", "assign_from_checkpoint", "assign_from_checkpoint_fn", "assign_from_values",
+    "assign_from_values_fn", "create_global_step", "current_arg_scope", "deprecated", "deprecated_args",
+    "filter_variables", "get_global_step", "get_local_variables", "get_model_variables", "get_name_scope",
+    "get_or_create_global_step", "get_trainable_variables", "get_unique_variable", "get_variable_full_name",
+    "get_variables", "get_variables_by_name", "get_variables_by_suffix", "get_variables_to_restore", "global_variable",
+    "has_arg_scope", "init_from_checkpoint", "is_tensor", "list_variables", "load_checkpoint", "load_variable",
+    "local_variable", "model_variable", "nest", "smart_cond", "sort", "variable",
 ]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -72,6 +83,17 @@ def add_arg_scope(func: F) -> F:
 def has_arg_scope(func: Callable[..., Any]) -> bool:
     """Whether `arg_scope` may give defaults to a function."""
     return bool(_key(func))
+
+
+def arg_scoped_arguments(func: Callable[..., Any]) -> tuple[str, ...]:
+    """The arguments to which `arg_scope` may give defaults: those of the function that have one already."""
+    if not has_arg_scope(func):
+        raise InvalidArgumentError(
+            f"arg_scoped_arguments: {getattr(func, '__name__', repr(func))} takes no defaults; it must be decorated "
+            "with add_arg_scope"
+        )
+    parameters = inspect.signature(func).parameters.values()
+    return tuple(p.name for p in parameters if p.default is not p.empty)
 
 
 def current_arg_scope() -> Scope:
@@ -147,15 +169,46 @@ def add_model_variable(var: Any) -> None:
 def get_variables(
     scope: Any = None, suffix: str | None = None, collection: str = GraphKeys.GLOBAL_VARIABLES
 ) -> list[Any]:
-    """The variables of a collection: those in a scope, and of a name that ends with `suffix`, where these are given."""
-    name = getattr(scope, "name", scope)
-    found = get_collection(collection, name)
-    return found if suffix is None else [v for v in found if v.op.name.rpartition("/")[2] == suffix]
+    """The variables of a collection: those in a scope, and of a name that ends with `suffix`, where these are given.
+
+    scope, suffix: regular expressions; scope may be a variable scope. A suffix with a colon goes on to the end of
+    ``name:0``.
+    """
+    pattern = getattr(scope, "name", scope)
+    if suffix is not None:
+        pattern = f"{pattern or ''}.*{suffix if ':' in suffix else f'{suffix}:'}"
+    return get_collection(collection, pattern)
+
+
+def get_variables_by_suffix(suffix: str, scope: Any = None) -> list[Any]:
+    """The variables whose name ends with `suffix`."""
+    return get_variables(scope, suffix)
 
 
 def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
     """The variables whose last name is this one."""
-    return get_variables(scope, given_name)
+    return get_variables(scope, f"(?:^|/){given_name}:")
+
+
+def filter_variables(
+    var_list: Iterable[Any],
+    include_patterns: Iterable[str] | None = None,
+    exclude_patterns: Iterable[str] | None = None,
+    reg_search: bool = True,
+) -> list[Any]:
+    """The variables whose name matches one of the patterns to include (all for None) and none of those to exclude.
+
+    The patterns are regular expressions, found anywhere in ``name:0``; at its start only where reg_search is False.
+    """
+    matches = re.search if reg_search else re.match
+    included = None if include_patterns is None else list(include_patterns)
+    excluded = list(exclude_patterns or ())
+    return [
+        v
+        for v in var_list
+        if (included is None or any(matches(p, v.name) for p in included))
+        and not any(matches(p, v.name) for p in excluded)
+    ]
 
 
 def get_model_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
@@ -182,6 +235,18 @@ def local_variable(initial_value: Any, validate_shape: bool = True, name: str | 
                    use_resource: bool | None = None) -> Any:  # fmt: skip
     """A variable of GraphKeys.LOCAL_VARIABLES, which is neither trained nor saved."""
     return Variable(initial_value, False, [GraphKeys.LOCAL_VARIABLES], validate_shape, name=name)
+
+
+def global_variable(initial_value: Any, validate_shape: bool = True, name: str | None = None,
+                    use_resource: bool | None = None) -> Any:  # fmt: skip
+    """A variable of GraphKeys.GLOBAL_VARIABLES, which is saved and not trained."""
+    return Variable(initial_value, False, [GraphKeys.GLOBAL_VARIABLES], validate_shape, name=name)
+
+
+def get_variable_full_name(var: Any) -> str:
+    """The name of a variable in checkpoints: of a part, that of the whole."""
+    name: str = var.op.name if var.save_slice_info is None else var.save_slice_info.full_name
+    return name
 
 
 def get_name_scope() -> str:

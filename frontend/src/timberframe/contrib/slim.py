@@ -1,17 +1,28 @@
 """`tf.contrib.slim`: the layers of `tf.contrib.layers` under the names of slim, and its argument scopes."""
 
 from timberframe.contrib.framework import add_arg_scope as add_arg_scope
+from timberframe.contrib.framework import add_model_variable as add_model_variable
 from timberframe.contrib.framework import arg_scope as arg_scope
+from timberframe.contrib.framework import arg_scoped_arguments as arg_scoped_arguments
+from timberframe.contrib.framework import assign_from_checkpoint as assign_from_checkpoint
 from timberframe.contrib.framework import assign_from_checkpoint_fn as assign_from_checkpoint_fn
+from timberframe.contrib.framework import assign_from_values as assign_from_values
 from timberframe.contrib.framework import assign_from_values_fn as assign_from_values_fn
+from timberframe.contrib.framework import create_global_step as create_global_step
+from timberframe.contrib.framework import filter_variables as filter_variables
+from timberframe.contrib.framework import get_global_step as get_global_step
 from timberframe.contrib.framework import get_local_variables as get_local_variables
 from timberframe.contrib.framework import get_model_variables as get_model_variables
 from timberframe.contrib.framework import get_or_create_global_step as get_or_create_global_step
 from timberframe.contrib.framework import get_trainable_variables as get_trainable_variables
 from timberframe.contrib.framework import get_unique_variable as get_unique_variable
+from timberframe.contrib.framework import get_variable_full_name as get_variable_full_name
 from timberframe.contrib.framework import get_variables as get_variables
 from timberframe.contrib.framework import get_variables_by_name as get_variables_by_name
+from timberframe.contrib.framework import get_variables_by_suffix as get_variables_by_suffix
 from timberframe.contrib.framework import get_variables_to_restore as get_variables_to_restore
+from timberframe.contrib.framework import global_variable as global_variable
+from timberframe.contrib.framework import has_arg_scope as has_arg_scope
 from timberframe.contrib.framework import local_variable as local_variable
 from timberframe.contrib.framework import model_variable as model_variable
 from timberframe.contrib.framework import variable as variable

@@ -29,11 +29,11 @@ def restore_values(
     if variables:
         values = ((reader.read(name), variable) for name, variable in variables.items())
         arrays = [_as_declared(array, variable) if reshape else array for array, variable in values]
-        divided = [x for array, v in zip(arrays, variables.values(), strict=True) for x in _parts(array, v)]
+        divided = [x for array, v in zip(arrays, variables.values(), strict=True) for x in values_of_parts(array, v)]
         session.assign_variables(parts_of(variables.values()), divided)
 
 
-def _parts(array: np.ndarray, variable: Savable) -> list[np.ndarray]:
+def values_of_parts(array: np.ndarray, variable: Savable) -> list[np.ndarray]:
     """The values of the parts of a partitioned variable, or the one value of another."""
     if not isinstance(variable, PartitionedVariable):
         return [array]
