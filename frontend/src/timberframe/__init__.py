@@ -59,6 +59,7 @@ from timberframe.api.reduction import *
 from timberframe.api.search import *
 from timberframe.api.selection import *
 from timberframe.api.sequence_examples import *
+from timberframe.api.serialization import *
 from timberframe.api.settings import *
 from timberframe.api.slicing import *
 from timberframe.api.sparse import *

@@ -165,15 +165,15 @@ def _fill(values: np.ndarray, dtype: DType, shape: StaticShape) -> np.ndarray:
     return array.reshape(shape)
 
 
-def encode_array(array: np.ndarray, dtype: DType | None = None) -> Any:
-    """An array as a TensorProto, bit by bit. One repeated value is written once, several numbers as raw bytes."""
+def encode_array(array: np.ndarray, dtype: DType | None = None, compact: bool = True) -> Any:
+    """An array as a TensorProto, bit by bit: numbers as raw bytes. compact: one repeated value is written once."""
     dtype = dtype or as_dtype(array.dtype)
     if dtype is dtypes.variant or dtype is dtypes.resource:
         raise UnimplementedError(f"TensorProto: dtype is {dtype}; only numbers, booleans and strings can be written")
     proto = messages.TensorProto(dtype=dtype.number, tensor_shape=encode_shape(array.shape))
     if dtype is dtypes.string:
         proto.string_val.extend(x if isinstance(x, bytes) else str(x).encode() for x in array.flat)
-    elif array.size > 1 and not _is_splat(array):
+    elif not compact or (array.size > 1 and not _is_splat(array)):
         little = array if dtype.numpy.isbuiltin != 1 else array.astype(dtype.numpy.newbyteorder("<"), copy=False)
         proto.tensor_content = little.tobytes()
     elif array.size:

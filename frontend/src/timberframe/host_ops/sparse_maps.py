@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from timberframe_core.ops.sparse.shapes import Parts, rows_of, stacked
 from timberframe_core.plugin.host_ops import HostCall, host_op
-
-Sparse = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class SparseTensors:
@@ -19,16 +18,16 @@ class SparseTensors:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._next = itertools.count()
-        self._held: dict[int, Sparse] = {}
+        self._held: dict[int, Parts] = {}
 
-    def add(self, sparse: Sparse) -> int:
+    def add(self, sparse: Parts) -> int:
         """Keeps a sparse tensor and returns its number."""
         with self._lock:
             number = next(self._next)
             self._held[number] = sparse
         return number
 
-    def take(self, numbers: list[int]) -> list[Sparse]:
+    def take(self, numbers: list[int]) -> list[Parts]:
         """Drops the sparse tensors of these numbers and returns them; KeyError, and all stay, where one is missing."""
         with self._lock:
             found = [self._held[n] for n in numbers]
@@ -54,9 +53,8 @@ def _add_many(call: HostCall) -> list[Any]:
     indices, values, shape = (np.array(x) for x in call.inputs)
     if not shape.size:
         raise call.error("sparse_shape is empty; a sparse tensor with rows is required")
-    held, rows = _map(call), indices[:, 0]
-    numbers = [held.add((indices[rows == i, 1:], values[rows == i], shape[1:])) for i in range(int(shape[0]))]
-    return [np.array(numbers, np.int64)]
+    held = _map(call)
+    return [np.array([held.add(row) for row in rows_of(indices, values, shape)], np.int64)]
 
 
 @host_op("TakeManySparseFromTensorsMap")
@@ -70,6 +68,4 @@ def _take(call: HostCall) -> list[Any]:
     dtype, ranks = call.attrs["dtype"], {s[2].size for s in found}
     if len(ranks) > 1 or any(s[1].dtype != dtype.numpy for s in found):
         raise call.error(f"the sparse tensors have ranks {sorted(ranks)}; one rank and dtype {dtype.name} are required")
-    rows = [np.insert(indices, 0, i, axis=1) for i, (indices, _, _) in enumerate(found)]
-    sizes = np.max([shape for _, _, shape in found], axis=0)
-    return [np.concatenate(rows), np.concatenate([v for _, v, _ in found]), np.array([len(found), *sizes], np.int64)]
+    return list(stacked(found))

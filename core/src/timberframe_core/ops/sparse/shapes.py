@@ -82,3 +82,20 @@ def unflat(numbers: np.ndarray, shape: Any) -> np.ndarray:
         made[:, i] = left % max(sizes[i], 1)
         left = left // max(sizes[i], 1)
     return made
+
+
+def stacked(tensors: Sequence[Parts]) -> Parts:
+    """Sparse tensors of one rank as the rows of one that has one dimension more and in the others the largest sizes."""
+    rows = [np.insert(indices, 0, i, axis=1) for i, (indices, _, _) in enumerate(tensors)]
+    sizes = np.max([shape for _, _, shape in tensors], axis=0)
+    whole = np.array([len(tensors), *sizes], np.int64)
+    return np.concatenate(rows), np.concatenate([values for _, values, _ in tensors]), whole
+
+
+def rows_of(indices: np.ndarray, values: np.ndarray, shape: np.ndarray) -> list[Parts]:
+    """The rows of a sparse tensor, each with one dimension less; InvalidArgumentError where indices leave the shape."""
+    check_inside(indices, shape)
+    order = np.argsort(indices[:, 0], kind="stable")
+    ends = np.searchsorted(indices[order, 0], np.arange(int(shape[0])), side="right")
+    parts = [order[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    return [(indices[part, 1:], values[part], shape[1:]) for part in parts]
