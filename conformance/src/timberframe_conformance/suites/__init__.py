@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from timberframe_conformance.case import Case
 from timberframe_conformance.suites import (
     aliasing,
+    collectives,
     concurrency,
     dags,
     determinism,
@@ -73,6 +74,7 @@ SUITES: Mapping[str, Collector] = {
     "host-ops": host_ops.collect,
     "resources": resources.collect,
     "targets": targets.collect,
+    "collectives": collectives.collect,
     "models": models.collect,
     "soak": soak.collect,
 }
