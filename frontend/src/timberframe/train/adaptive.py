@@ -188,10 +188,9 @@ class AdamOptimizer(Optimizer):
 
     def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Operation:
         power1, power2, rate, beta1, beta2, epsilon = self._numbers(grad)
-        step = rate * apply_op("Sqrt", [1 - power2]) / (1 - power1)
-        mean = _decayed(self.get_slot(handle, "m"), beta1, indices, grad * (1 - beta1))
-        square = _decayed(self.get_slot(handle, "v"), beta2, indices, grad * grad * (1 - beta2))
-        change = step * mean / (apply_op("Sqrt", [square]) + epsilon)
+        mean = decayed(self.get_slot(handle, "m"), beta1, indices, grad * (1 - beta1))
+        square = decayed(self.get_slot(handle, "v"), beta2, indices, grad * grad * (1 - beta2))
+        change = bias_corrected(rate, power1, power2) * mean / (apply_op("Sqrt", [square]) + epsilon)
         done: Operation = handle.assign_sub(change, read_value=False)
         return done
 
@@ -216,7 +215,12 @@ def _filled(value: Any) -> Any:
     return fill
 
 
-def _decayed(slot: Any, rate: Any, indices: Any, added: Any) -> Tensor:
+def bias_corrected(rate: Any, power1: Any, power2: Any) -> Any:
+    """Adam's learning rate, corrected for the bias of both averages by the powers of their betas."""
+    return rate * apply_op("Sqrt", [1 - power2]) / (1 - power1)
+
+
+def decayed(slot: Any, rate: Any, indices: Any, added: Any) -> Tensor:
     """A slot that decays as a whole and has something added to some rows."""
     graph = get_default_graph()
     with graph.control_dependencies([slot.assign(slot * rate, read_value=False)]):

@@ -1,8 +1,7 @@
-"""`tf.contrib.opt`: optimizers outside the graph, such as SciPy's L-BFGS-B."""
+"""Optimizers outside the graph, such as SciPy's L-BFGS-B."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -12,15 +11,12 @@ import numpy as np
 from timberframe.api.constants import zeros_like
 from timberframe.api.framework import placeholder
 from timberframe.api.variable_collections import trainable_variables
-from timberframe.boundary import guard
 from timberframe_core import logging, nest
 from timberframe_core.errors import InvalidArgumentError, WrongStateError
 from timberframe_core.gradients.reverse import gradients
 from timberframe_core.graph.apply import convert_to_tensor
 from timberframe_core.graph.defaults import get_default_session
 from timberframe_core.shapes import format_shape
-
-__all__ = ["ExternalOptimizerInterface", "ScipyOptimizerInterface"]
 
 _At = Callable[[Any], Any]
 """A function of the vector of all variables."""
@@ -213,6 +209,3 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
 
 def _packed(values: Sequence[Any]) -> Any:
     return np.concatenate([np.ravel(v) for v in values])
-
-
-guard([sys.modules[__name__]], "tf.contrib.opt")
