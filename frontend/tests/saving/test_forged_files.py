@@ -11,7 +11,7 @@ import pytest
 
 import timberframe as tf
 from timberframe.saving.snappy import expand
-from timberframe.saving.tensorflow_bundle import slice_key
+from timberframe.saving.tensor_slices import slice_key
 from timberframe_core.crc32c import crc32c, masked
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.graphdef.messages import BundleEntryProto, BundleHeaderProto, VariableDef

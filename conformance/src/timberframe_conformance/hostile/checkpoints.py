@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from timberframe.saving.tensorflow_bundle import slice_key
+from timberframe.saving.tensor_slices import slice_key
 from timberframe_conformance.hostile.kinds import Files
 from timberframe_conformance.hostile.tables import Row, Table, varint
 from timberframe_core.crc32c import crc32c, masked

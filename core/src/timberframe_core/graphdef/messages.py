@@ -40,6 +40,7 @@ SaverDef: Any
 SavedModel: Any
 BundleHeaderProto: Any
 BundleEntryProto: Any
+TensorSliceProto: Any
 VariableDef: Any
 CheckpointState: Any
 TrackableObjectGraph: Any

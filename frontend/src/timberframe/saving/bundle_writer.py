@@ -7,7 +7,7 @@ import glob
 import os
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from timberframe.saving.files import remove_unfinished, unfinished_file
 from timberframe.saving.snappy import write_varint
 from timberframe.saving.table import write_table
+from timberframe.saving.tensor_slices import overlap, sizes_of, slice_key, slice_range
 from timberframe.saving.tensorflow_bundle import INDEX, VERSION, data_file, shard_count
 from timberframe_core.crc32c import crc32c, masked
 from timberframe_core.dtypes import DType, resource, string, variant
@@ -36,7 +37,37 @@ class Saved:
     array: Any
 
 
-def write_bundle(prefix: str, tensors: Mapping[str, Saved], family: str | None = None) -> None:
+@dataclass(frozen=True)
+class SavedSlices:
+    """Slices of a tensor of this shape to save, each with the TensorSliceProto that says where it lies in the whole."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+    slices: list[tuple[Any, Saved]] = field(default_factory=list)
+
+
+def add_slice(tensors: dict[str, Saved | SavedSlices], name: str, whole: SavedSlices, part: Any, array: Any) -> None:
+    """Adds a slice of a tensor to those that are to be saved.
+
+    whole: dtype and shape of the tensor. part: where the slice lies in it, a TensorSliceProto. array: gives its value.
+    Raises InvalidArgumentError where it lies over another one, or others are slices of another tensor.
+    """
+    found, where = tensors.setdefault(name, whole), slice_range(part, whole.shape)
+    assert where is not None, f"slice of '{name}' lies outside"
+    if not isinstance(found, SavedSlices) or (found.dtype, found.shape) != (whole.dtype, whole.shape):
+        kind = "slices of " if isinstance(found, SavedSlices) else ""
+        raise InvalidArgumentError(
+            f"tensor '{name}' is saved as {kind}{found.dtype.name}{list(found.shape)} and as slices of "
+            f"{whole.dtype.name}{list(whole.shape)}; all must be slices of one tensor"
+        )
+    if any(overlap(where, slice_range(other, whole.shape) or ()) for other, _ in found.slices):
+        raise InvalidArgumentError(
+            f"tensor '{name}' is saved in slices of which two have elements in common; each element must be in one"
+        )
+    found.slices.append((part, Saved(whole.dtype, sizes_of(where), array)))
+
+
+def write_bundle(prefix: str, tensors: Mapping[str, Saved | SavedSlices], family: str | None = None) -> None:
     """Writes a checkpoint. It replaces one of the same prefix, which stays until the new one is complete.
 
     family: how the names of all checkpoints of the same writer begin, by default as this one's; what killed writers
@@ -79,14 +110,22 @@ def _remove_data(prefix: str, keep: int = 0) -> None:
             data.unlink(missing_ok=True)
 
 
-def _write_data(file: IO[bytes], tensors: Mapping[str, Saved]) -> list[tuple[bytes, bytes]]:
-    """Writes the tensors in the order of their names; gives the index's entry of each."""
-    entries, at = [], 0
-    for name, tensor in sorted(tensors.items(), key=lambda item: item[0].encode()):
+def _write_data(file: IO[bytes], tensors: Mapping[str, Saved | SavedSlices]) -> list[tuple[bytes, bytes]]:
+    """Writes the tensors in the order of their names, slices first; gives the index's entries, in order."""
+    entries, at, stored = [], 0, dict[bytes, Saved]()
+    for name, tensor in tensors.items():
         if tensor.dtype in (resource, variant):
             raise InvalidArgumentError(
                 f"variable '{name}': has dtype {tensor.dtype.name}, which has no value that can be saved"
             )
+        if isinstance(tensor, Saved):
+            stored[name.encode()] = tensor
+        else:
+            stored.update((slice_key(name, part), saved) for part, saved in tensor.slices)
+            whole = messages.BundleEntryProto(dtype=tensor.dtype.number, shape=encode_shape(tensor.shape))
+            whole.slices.extend(part for part, _ in tensor.slices)
+            entries.append((name.encode(), whole.SerializeToString()))
+    for key, tensor in sorted(stored.items()):
         file.write(bytes(-at % _ALIGNMENT))
         at += -at % _ALIGNMENT
         entry = messages.BundleEntryProto(dtype=tensor.dtype.number, offset=at, shape=encode_shape(tensor.shape))
@@ -98,8 +137,8 @@ def _write_data(file: IO[bytes], tensors: Mapping[str, Saved]) -> list[tuple[byt
             checksum = _write_checked(file, content)
         entry.size, entry.crc32c = len(content), masked(checksum)
         at += len(content)
-        entries.append((name.encode(), entry.SerializeToString()))
-    return entries
+        entries.append((key, entry.SerializeToString()))
+    return sorted(entries)
 
 
 def _write_checked(file: IO[bytes], content: memoryview) -> int:

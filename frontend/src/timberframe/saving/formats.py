@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.saving.bundle_writer import Saved, remove_bundle, write_bundle
+from timberframe.saving.bundle_writer import Saved, SavedSlices, add_slice, remove_bundle, write_bundle
 from timberframe.saving.files import file_errors
 from timberframe.saving.reader import CheckpointReader, Entry, MissingCheckpointError
+from timberframe.saving.tensor_slices import slice_range
 from timberframe.saving.tensorflow_bundle import INDEX, TensorFlowBundle
 from timberframe_core import dtypes
 from timberframe_core.errors import DataLossError, InvalidArgumentError
@@ -79,11 +80,10 @@ def merge_checkpoints(sources: Sequence[str], target: str, remove: bool, allow_m
     """Merges several checkpoints into one. remove: then removes the sources, and their folders if empty."""
     present = [s for s in sources if not allow_missing or exists(s)]
     readers = [open_checkpoint(source) for source in present]
-    saved = {
-        name: Saved(entry.dtype, entry.shape, lambda reader=reader, name=name: reader.read(name))
-        for reader in readers
-        for name, entry in reader.entries.items()
-    }
+    saved: dict[str, Saved | SavedSlices] = {}
+    for reader in readers:
+        for name, entry in reader.entries.items():
+            _add_tensor(saved, reader, name, entry)
     with file_errors(f"checkpoint '{target}' cannot be written"):
         write_bundle(target, saved)
         if remove:
@@ -92,6 +92,21 @@ def merge_checkpoints(sources: Sequence[str], target: str, remove: bool, allow_m
             for folder in {Path(s).parent for s in present} - {Path(target).parent}:
                 with contextlib.suppress(OSError):  # the folder is not empty
                     folder.rmdir()
+
+
+def _add_tensor(saved: dict[str, Saved | SavedSlices], reader: CheckpointReader, name: str, entry: Entry) -> None:
+    """Adds a tensor of a checkpoint to those that are to be saved, in slices where it is kept in slices."""
+    slices = reader.slices(name)
+    for part in slices:
+        if slice_range(part, entry.shape) is None:
+            raise DataLossError(
+                f"checkpoint '{reader.path}': tensor '{name}': one of its slices lies outside its shape "
+                f"{list(entry.shape)}; the checkpoint is damaged, save it again"
+            )
+        whole = SavedSlices(entry.dtype, entry.shape)
+        add_slice(saved, name, whole, part, lambda part=part: reader.read_slice(name, part))
+    if not slices:
+        saved[name] = Saved(entry.dtype, entry.shape, lambda: reader.read(name))
 
 
 class SafetensorsFile(CheckpointReader):

@@ -7,14 +7,17 @@ executor carries them out there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe_core.dtypes import as_dtype
-from timberframe_core.errors import InvalidArgumentError, UnimplementedError
+from timberframe_core.dtypes import DType
+from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe_core.shapes import Shape, format_shape
+
+if TYPE_CHECKING:
+    from timberframe.saving.reader import CheckpointReader
 
 _FILES = NotDifferentiable("files are not functions of tensors")
 _STRINGS = NotDifferentiable("strings have no derivative")
@@ -55,26 +58,40 @@ def _decoded(text: bytes) -> str:
         raise InvalidArgumentError(f"name {text!r} is not UTF-8, which it must be") from None
 
 
-def _checked_names(names: np.ndarray, slices: np.ndarray) -> list[str]:
-    for name, part in zip(names.tolist(), slices.tolist(), strict=True):
-        if part:
-            raise UnimplementedError(
-                f"tensor '{_decoded(name)}' is to be the slice '{_decoded(part)}' of a partitioned variable; "
-                "only whole tensors are saved and restored"
-            )
-    return [_decoded(name) for name in names.tolist()]
+def _named(names: np.ndarray, slices: np.ndarray) -> list[tuple[str, str]]:
+    """The name of each tensor and which slice of it is meant; "" for all of it."""
+    return [(_decoded(name), _decoded(part)) for name, part in zip(names.tolist(), slices.tolist(), strict=True)]
 
 
 def _save(attrs: Attrs, prefix: np.ndarray, names: np.ndarray, slices: np.ndarray, *tensors: Any) -> tuple[()]:
-    from timberframe.saving.bundle_writer import Saved, write_bundle
+    from timberframe.saving.bundle_writer import Saved, SavedSlices, write_bundle
     from timberframe.saving.files import file_errors
 
-    kept = zip(_checked_names(names, slices), attrs["dtypes"], tensors, strict=True)
-    saved = {name: Saved(as_dtype(dtype), np.shape(x), lambda x=x: np.asarray(x)) for name, dtype, x in kept}
+    saved: dict[str, Saved | SavedSlices] = {}
+    for (name, part), dtype, x in zip(_named(names, slices), attrs["dtypes"], tensors, strict=True):
+        if part:
+            _add_slice(saved, name, part, dtype, np.asarray(x))
+        elif name in saved:
+            raise InvalidArgumentError(f"tensor_names has '{name}' twice; each tensor must have a name of its own")
+        else:
+            saved[name] = Saved(dtype, np.shape(x), lambda x=x: np.asarray(x))
     path = _text(prefix)
     with file_errors(f"checkpoint '{path}' cannot be written"):
         write_bundle(path, saved)
     return ()
+
+
+def _add_slice(saved: dict[str, Any], name: str, text: str, dtype: DType, value: np.ndarray) -> None:
+    from timberframe.saving.bundle_writer import SavedSlices, add_slice
+    from timberframe.saving.tensor_slices import parse_slice, sizes_of, slice_range
+
+    shape, part = parse_slice(text, name)
+    sizes = sizes_of(slice_range(part, shape) or ())
+    if value.shape != sizes:
+        raise InvalidArgumentError(
+            f"tensor '{name}' to be saved as the slice '{text}' has shape {list(value.shape)}; it must be {list(sizes)}"
+        )
+    add_slice(saved, name, SavedSlices(dtype, shape), part, lambda: value)
 
 
 def _restore(attrs: Attrs, prefix: np.ndarray, names: np.ndarray, slices: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -82,15 +99,26 @@ def _restore(attrs: Attrs, prefix: np.ndarray, names: np.ndarray, slices: np.nda
 
     reader = open_checkpoint(_text(prefix))
     found = []
-    for name, dtype in zip(_checked_names(names, slices), attrs["dtypes"], strict=True):
-        value = reader.get_tensor(name)
-        if reader.entries[name].dtype is not dtype:
+    for (name, part), dtype in zip(_named(names, slices), attrs["dtypes"], strict=True):
+        entry = reader.require(name)
+        if entry.dtype is not dtype:
             raise InvalidArgumentError(
-                f"tensor '{name}' is {reader.entries[name].dtype.name} in checkpoint '{reader.path}'; "
-                f"it must be {dtype.name}"
+                f"tensor '{name}' is {entry.dtype.name} in checkpoint '{reader.path}'; it must be {dtype.name}"
             )
-        found.append(value)
+        found.append(_slice(reader, name, part) if part else reader.get_tensor(name))
     return tuple(found)
+
+
+def _slice(reader: CheckpointReader, name: str, text: str) -> np.ndarray:
+    from timberframe.saving.tensor_slices import parse_slice
+
+    shape, part = parse_slice(text, name)
+    if shape != reader.entries[name].shape:
+        raise InvalidArgumentError(
+            f"tensor '{name}' is to be the slice '{text}' and has shape {list(reader.entries[name].shape)} in "
+            f"checkpoint '{reader.path}'; the slice must be one of that shape"
+        )
+    return reader.read_slice(name, part).copy()
 
 
 def _merge(attrs: Attrs, prefixes: np.ndarray, destination: np.ndarray) -> tuple[()]:
@@ -110,7 +138,8 @@ define_op(
     "SaveV2",
     inputs=("prefix: string", "tensor_names: string", "shape_and_slices: string", "tensors: dtypes"),
     attrs=("dtypes: list(type)",),
-    doc="Writes tensors to the checkpoint `prefix`. Slices of variables are refused.",
+    doc="Writes tensors to the checkpoint `prefix`. shape_and_slices: '' or, where a tensor "
+    "is a slice of a larger one, its shape and where the slice lies, such as '4 6 0,2:-'.",
     shape=_save_shape,
     reference=_save,
     gradient=_FILES,
@@ -123,7 +152,8 @@ define_op(
     inputs=("prefix: string", "tensor_names: string", "shape_and_slices: string"),
     outputs=("tensors: dtypes",),
     attrs=("dtypes: list(type)",),
-    doc="Reads tensors from the checkpoint `prefix`. Slices of variables are refused.",
+    doc="Reads tensors from the checkpoint `prefix`. shape_and_slices: '' or, where a tensor "
+    "is a slice of a larger one, its shape and where the slice lies, such as '4 6 0,2:-'.",
     shape=_restore_shape,
     reference=_restore,
     gradient=_FILES,

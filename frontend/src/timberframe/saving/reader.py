@@ -5,10 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from timberframe.saving.files import file_errors
+from timberframe.saving.tensor_slices import slice_range
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import DataLossError, NotFoundError, UnimplementedError
 from timberframe_core.shapes import MAX_ARRAY_RANK, MAX_ELEMENTS, num_elements
@@ -48,6 +50,23 @@ class CheckpointReader(ABC):
         with file_errors(f"checkpoint '{self.path}' cannot be read"):
             return self._read(name)
 
+    def slices(self, name: str) -> list[Any]:
+        """The slices, as TensorSliceProtos, in which a tensor that is there is kept; none where it is kept whole."""
+        return []
+
+    def read_slice(self, name: str, part: Any) -> np.ndarray:
+        """The checked value of a slice, a TensorSliceProto that lies in the tensor: an array not to be written to.
+
+        It may be there although the whole is not.
+        """
+        with file_errors(f"checkpoint '{self.path}' cannot be read"):
+            return self._read_slice(name, part)
+
+    def _read_slice(self, name: str, part: Any) -> np.ndarray:
+        where = slice_range(part, self.entries[name].shape)
+        assert where is not None, f"slice of '{name}' lies outside"
+        return self.read(name)[where]
+
     @abstractmethod
     def _read(self, name: str) -> np.ndarray:
         """Implements `read` for a tensor that an array can hold."""
@@ -58,13 +77,18 @@ class CheckpointReader(ABC):
 
     def get_tensor(self, tensor_str: str) -> np.ndarray:
         """The value of a tensor; NotFoundError where there is none, DataLossError where it is damaged."""
-        if tensor_str not in self.entries:
+        self.require(tensor_str)
+        return self.read(tensor_str).copy()
+
+    def require(self, name: str) -> Entry:
+        """Dtype and shape of a tensor; NotFoundError where there is none."""
+        if name not in self.entries:
             names = sorted(self.entries)
             more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
             raise NotFoundError(
-                f"checkpoint '{self.path}': has no tensor '{tensor_str}'; it has {', '.join(names[:_SHOWN])}{more}"
+                f"checkpoint '{self.path}': has no tensor '{name}'; it has {', '.join(names[:_SHOWN])}{more}"
             )
-        return self.read(tensor_str).copy()
+        return self.entries[name]
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
         """The shapes of all tensors, by name."""

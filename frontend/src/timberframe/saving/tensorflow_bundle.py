@@ -7,11 +7,9 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import struct
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +19,14 @@ from timberframe.saving.files import map_file
 from timberframe.saving.reader import CheckpointReader, Entry
 from timberframe.saving.snappy import read_varint
 from timberframe.saving.table import read_table
+from timberframe.saving.tensor_slices import sizes_of, slice_key, slice_range, tile
 from timberframe_core import dtypes
 from timberframe_core.crc32c import crc32c, masked
 from timberframe_core.dtypes import string
 from timberframe_core.errors import DataLossError, InvalidArgumentError, OpError, UnimplementedError
 from timberframe_core.graphdef import messages
 from timberframe_core.graphdef.tensors import decode_shape
-from timberframe_core.shapes import StaticShape, format_shape, num_elements
+from timberframe_core.shapes import format_shape, num_elements
 
 INDEX = ".index"
 VERSION = 1  # of the format: kTensorBundleVersion
@@ -95,23 +94,35 @@ class TensorFlowBundle(CheckpointReader):
 
     def _joined(self, name: str, proto: Any, entry: Entry) -> np.ndarray:
         """The value of a partitioned variable, whose slices are stored one by one."""
-        parts = [_range(part, entry.shape) for part in proto.slices]
-        if None in parts or not _tile([p for p in parts if p is not None], entry.shape):
+        parts = [slice_range(part, entry.shape) for part in proto.slices]
+        if None in parts or not tile([p for p in parts if p is not None], entry.shape):
             raise self._damaged(name, f"its slices do not make up its shape {list(entry.shape)}")
-        found = []
-        for part in proto.slices:
-            stored = self._slices.get(slice_key(name, part))
-            if stored is None:
-                raise self._damaged(name, "one of its slices is missing")
-            own = messages.as_message(stored, messages.BundleEntryProto, f"slice of '{name}'")
-            found.append(self._value(name, own, _entry(own, f"slice of '{name}'")))
+        found = [self._slice(name, part) for part in proto.slices]
         whole = np.empty(entry.shape, entry.dtype.numpy)  # allocated only after as many bytes were read
         for where, value in zip(parts, found, strict=True):
             assert where is not None
-            if value.dtype != whole.dtype or value.shape != tuple(r.stop - r.start for r in where):
+            if value.dtype != whole.dtype or value.shape != sizes_of(where):
                 raise self._damaged(name, f"one of its slices is {value.dtype.name}{list(value.shape)}")
             whole[where] = value
         return whole
+
+    def _slice(self, name: str, part: Any) -> np.ndarray:
+        stored = self._slices.get(slice_key(name, part))
+        if stored is None:
+            raise self._damaged(name, "one of its slices is missing")
+        own = messages.as_message(stored, messages.BundleEntryProto, f"slice of '{name}'")
+        return self._value(name, own, _entry(own, f"slice of '{name}'"))
+
+    def slices(self, name: str) -> list[Any]:
+        return list(self._protos[name].slices)
+
+    def _read_slice(self, name: str, part: Any) -> np.ndarray:
+        if slice_key(name, part) not in self._slices:
+            return super()._read_slice(name, part)
+        value, where = self._slice(name, part), slice_range(part, self.entries[name].shape)
+        if where is None or value.dtype != self.entries[name].dtype.numpy or value.shape != sizes_of(where):
+            raise self._damaged(name, f"one of its slices is {value.dtype.name}{list(value.shape)}")
+        return value
 
     def _value(self, name: str, proto: Any, entry: Entry) -> np.ndarray:
         if entry.dtype.name in ("variant", "resource"):
@@ -194,50 +205,3 @@ def _entry(proto: Any, what: str) -> Entry:
     if shape is None or len(sizes) < len(shape):
         raise DataLossError(f"{what}: its shape is {format_shape(shape)}; the file is damaged")
     return Entry(dtype, sizes)
-
-
-def _range(part: Any, shape: StaticShape) -> tuple[slice, ...] | None:
-    """Where a slice lies in the whole; None where it does not."""
-    if len(part.extent) != len(shape):
-        return None
-    found = []
-    for extent, size in zip(part.extent, shape, strict=True):
-        start, length = (extent.start, extent.length) if extent.HasField("length") else (0, size)
-        if start < 0 or length < 0 or start + length > size:
-            return None
-        found.append(slice(start, start + length))
-    return tuple(found)
-
-
-def _tile(parts: Sequence[tuple[slice, ...]], shape: StaticShape) -> bool:
-    """Whether slices fill the shape and none lies over another one."""
-    total = sum(num_elements(tuple(r.stop - r.start for r in part)) for part in parts)
-    pairs = itertools.combinations(parts, 2)
-    apart = (any(r.stop <= s.start or s.stop <= r.start for r, s in zip(a, b, strict=True)) for a, b in pairs)
-    return total == num_elements(shape) and (not total or all(apart))
-
-
-def slice_key(name: str, part: Any) -> bytes:
-    """The key under which a slice of a tensor is stored: a zero, the name, and start and length for each dimension.
-
-    Numbers and strings are coded so that their order is that of the bytes: tensorflow/core/lib/strings/ordered_code.
-    """
-    escaped = name.encode().replace(b"\0", b"\0\xff")  # names are UTF-8, which has no byte 0xff
-    code = b"\0" + escaped + b"\0\1" + _unsigned(len(part.extent))
-    for extent in part.extent:
-        code += _signed(extent.start) + _signed(extent.length if extent.HasField("length") else -1)
-    return code
-
-
-def _unsigned(value: int) -> bytes:
-    """The number of bytes, and these, the highest first."""
-    size = (value.bit_length() + 7) // 8
-    return bytes([size]) + value.to_bytes(size, "big")
-
-
-def _signed(value: int) -> bytes:
-    """Seven bits a byte, the highest first; preceded by as many ones as there are bytes, zeros if negative."""
-    size = (value if value >= 0 else ~value).bit_length() // 7 + 1
-    header = ((1 << size) - 1) << (7 * size)
-    sign_bits = value & ((1 << (8 * size)) - 1)
-    return (header ^ sign_bits).to_bytes(size, "big")
