@@ -262,6 +262,14 @@ class RunMetadata:
         """The trace, which `tf.python.client.timeline.Timeline` takes; empty where the run was not traced."""
         return self.trace or {}
 
+    def SerializeToString(self) -> bytes:  # noqa: N802 - the message's name
+        """The trace and the partition graphs as the bytes of TensorFlow's RunMetadata message."""
+        from timberframe_core.graphdef.run_metadata import run_metadata_message
+
+        message = run_metadata_message(self.trace, self.partition_graphs)
+        serialized: bytes = message.SerializeToString()
+        return serialized
+
     def save_trace(self, path: str | PathLike[str]) -> None:
         """Writes the timeline to a file: a page where its name ends in ``.html``, else what Perfetto reads.
 

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 import timberframe as tf
+from timberframe_core.graphdef import messages
 
 
 @pytest.fixture(autouse=True)
@@ -121,6 +122,31 @@ def test_files_hold_events_in_order(tmp_path: Path, session: tf.Session) -> None
     assert "loss" in [n.name for n in tf.GraphDef.FromString(graph.graph_def).node]
     assert (summary.step, summary.summary.value[0].simple_value) == (7, 3.0)
     assert log.session_log.status == tf.summary.SessionLog.STOP
+
+
+def test_times_of_nodes_are_written_for_the_graph_page(tmp_path: Path, session: tf.Session) -> None:
+    metadata = tf.RunMetadata()
+    x = tf.random_uniform([4, 4])
+    product = tf.matmul(x, x, name="product")
+    looked_at = tf.py_func(lambda v: v, [product], tf.float32, name="looked_at")
+    traced = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+    session.run(looked_at, options=traced, run_metadata=metadata)
+    with tf.summary.FileWriter(tmp_path) as writer:
+        writer.add_run_metadata(metadata, "step 3", 3)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="tag 'step 3' is in use"):
+            writer.add_run_metadata(metadata, "step 3", 4)
+        with pytest.raises(TypeError, match=r"a tf\.RunMetadata is required"):
+            writer.add_run_metadata(b"", "step 5")
+    _, event = events(tmp_path)
+    assert (event.step, event.tagged_run_metadata.tag) == (3, "step 3")
+    read = messages.RunMetadataMessage.FromString(event.tagged_run_metadata.run_metadata)
+    (device,) = read.step_stats.dev_stats
+    assert device.device == "/job:localhost/replica:0/task:0/device:CPU:0"
+    stats = {node.node_name: node for node in device.node_stats}
+    assert {"product", "looked_at", x.op.name} == set(stats)
+    assert stats["product"].timeline_label == "product = MatMul()"
+    assert stats["product"].all_end_rel_nanos > 0
+    assert stats["product"].all_start_nanos > stats[x.op.name].all_start_nanos
 
 
 def test_metadata_is_written_once_for_a_tag(tmp_path: Path, session: tf.Session) -> None:

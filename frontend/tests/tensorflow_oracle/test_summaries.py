@@ -68,3 +68,17 @@ def test_numbers_and_texts() -> None:
     ):
         theirs, ours = both(build)
         assert ours == theirs
+
+
+def test_tensorflow_reads_the_times_of_nodes() -> None:
+    tensorflow = pytest.importorskip("tensorflow").compat.v1
+    metadata = timberframe.RunMetadata()
+    options = timberframe.RunOptions(trace_level=timberframe.RunOptions.FULL_TRACE, output_partition_graphs=True)
+    with timberframe.Graph().as_default(), timberframe.Session() as session:
+        x = timberframe.random_uniform([4, 4], name="x")
+        session.run(timberframe.matmul(x, x, name="product"), options=options, run_metadata=metadata)
+    read = tensorflow.RunMetadata.FromString(metadata.SerializeToString())
+    nodes = [node for device in read.step_stats.dev_stats for node in device.node_stats]
+    assert "product" in [node.node_name for node in nodes]
+    assert all(node.all_end_rel_micros == node.all_end_rel_nanos // 1000 for node in nodes)
+    assert "product" in [node.name for graph in read.partition_graphs for node in graph.node]

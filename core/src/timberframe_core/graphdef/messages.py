@@ -46,6 +46,7 @@ CheckpointState: Any
 TrackableObjectGraph: Any
 QueueRunnerDef: Any
 RunOptionsMessage: Any
+RunMetadataMessage: Any
 Summary: Any
 SummaryMetadata: Any
 SummaryDescription: Any
@@ -63,7 +64,9 @@ BytesList: Any
 FloatList: Any
 Int64List: Any
 
-_RENAMED = {"OpDefMessage": "OpDef", "RunOptionsMessage": "RunOptions"}  # classes of ours have the short names
+_RENAMED = {  # classes of ours have the short names
+    "OpDefMessage": "OpDef", "RunOptionsMessage": "RunOptions", "RunMetadataMessage": "RunMetadata",
+}  # fmt: skip
 
 if not TYPE_CHECKING:  # else every name would be an attribute
 

@@ -210,6 +210,13 @@ _SUMMARY = {
     "audio 6 Summary.Audio | value, tensor 8 TensorProto | value",
     "SessionLog": "status 1 SessionLog.SessionStatus, checkpoint_path 2 string, msg 3 string",
     "TaggedRunMetadata": "tag 1 string, run_metadata 2 bytes",
+    "RunMetadata": "step_stats 1 StepStats, partition_graphs 3 [GraphDef]",
+    "StepStats": "dev_stats 1 [DeviceStepStats]",
+    "DeviceStepStats": "device 1 string, node_stats 2 [NodeExecStats]",
+    "NodeExecStats": "node_name 1 string, all_start_micros 2 int64, op_start_rel_micros 3 int64, "
+    "op_end_rel_micros 4 int64, all_end_rel_micros 5 int64, timeline_label 8 string, scheduled_micros 9 int64, "
+    "thread_id 10 uint32, all_start_nanos 13 int64, op_start_rel_nanos 14 int64, op_end_rel_nanos 15 int64, "
+    "all_end_rel_nanos 16 int64, scheduled_nanos 17 int64",
     "Event": "wall_time 1 double, step 2 int64, file_version 3 string | what, graph_def 4 bytes | what, "
     "summary 5 Summary | what, session_log 7 SessionLog | what, tagged_run_metadata 8 TaggedRunMetadata | what, "
     "meta_graph_def 9 bytes | what",

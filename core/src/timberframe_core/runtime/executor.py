@@ -268,7 +268,10 @@ class Run:
                 )
                 raise specialise.located_on(error, (node,), device) from None
             if trace is not None:
-                trace.event(f"{node.op.name} {node.name}", "host", start, time.perf_counter_ns(), device.spec)
+                trace.event(
+                    f"{node.op.name} {node.name}", "host", start, time.perf_counter_ns(), device.spec,
+                    op=node.op.name, node=node.name,
+                )  # fmt: skip
             for x, value in zip(node.outputs, made, strict=True):
                 found[x] = value
 

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from timberframe.records.writing import frame
-from timberframe_core.errors import FailedPreconditionError, InvalidTypeError
+from timberframe_core.arguments import instance
+from timberframe_core.config import RunMetadata
+from timberframe_core.errors import FailedPreconditionError, InvalidArgumentError, InvalidTypeError
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graphdef import messages
 from timberframe_core.runtime.record_reader import read_records
@@ -43,6 +45,7 @@ class FileWriter:
         self._max_queue, self._flush_secs = max_queue, flush_secs
         self._suffix = filename_suffix or ""
         self._described: set[str] = set()
+        self._run_tags: set[str] = set()
         self._lock = threading.Lock()
         self._waiting = 0
         self._file: Any = None
@@ -100,6 +103,18 @@ class FileWriter:
         """Adds a SessionLog: a start, a stop, or a checkpoint."""
         checked = messages.as_message(session_log, messages.SessionLog, "FileWriter.add_session_log")
         self._add(messages.Event(session_log=checked), global_step)
+
+    def add_run_metadata(self, run_metadata: RunMetadata, tag: str, global_step: Any = None) -> None:
+        """Adds what a run recorded, under a tag: TensorBoard's page of the graph shows how long each node took.
+
+        Raises InvalidArgumentError where the tag is in use.
+        """
+        instance(run_metadata, RunMetadata, "FileWriter.add_run_metadata: run_metadata", "a tf.RunMetadata")
+        if tag in self._run_tags:
+            raise InvalidArgumentError(f"FileWriter.add_run_metadata: tag {tag!r} is in use; each run needs its own")
+        self._run_tags.add(tag)
+        tagged = messages.TaggedRunMetadata(tag=tag, run_metadata=run_metadata.SerializeToString())
+        self._add(messages.Event(tagged_run_metadata=tagged), global_step)
 
     def add_event(self, event: Any) -> None:
         """Adds an Event as it is."""
