@@ -83,3 +83,17 @@ def test_spec_matches_what_its_parts_allow() -> None:
     whole = tf.DeviceSpec.from_string("/job:localhost/replica:0/task:0/device:ACME:1")
     assert tf.DeviceSpec.from_string("/acme").matches(whole)
     assert not tf.DeviceSpec.from_string("/acme:0").matches(whole)
+
+
+def test_parts_change_in_place() -> None:
+    spec = tf.DeviceSpec.from_string("/job:worker/task:1")
+    spec.merge_from(tf.DeviceSpec(device_type="acme", device_index=2))
+    assert spec.to_string() == "/job:worker/task:1/device:ACME:2"
+    spec.job, spec.device_type = "ps", "cpu"
+    assert spec.to_string() == "/job:ps/task:1/device:CPU:2"
+    assert spec == tf.DeviceSpec.from_string("/job:ps/task:1/device:CPU:2")
+    assert spec.parse_from_string("/job:other") is spec
+    assert spec.to_string() == "/job:other"
+    assert tf.DeviceSpec.from_string("/job:worker/task:1").task == 1, "what another call gave did not change"
+    with pytest.raises(TypeError, match="dev is '/job:a' of type str"):
+        spec.merge_from("/job:a")

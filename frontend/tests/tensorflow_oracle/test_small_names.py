@@ -130,3 +130,15 @@ def test_batch_norm_with_global_normalization_is_the_same(tensorflow: Any, scale
             parts = [tf.constant(v) for v in ([0.5, 1.0], [1.0, 2.0], [0.1, 0.2], [3.0, 4.0])]
             found.append(session.run(tf.nn.batch_norm_with_global_normalization(x, *parts, 1e-3, scaled)))
     np.testing.assert_allclose(*found, rtol=1e-6)
+
+
+def test_device_specs_merge_the_same(tensorflow: Any) -> None:
+    found = []
+    for tf in (ours, tensorflow):
+        spec = tf.DeviceSpec.from_string("/job:worker/replica:0/device:CPU:1")
+        spec.merge_from(tf.DeviceSpec(task=3, device_type="gpu"))
+        merged = spec.to_string()
+        spec.device_index = None
+        spec.job = "ps"
+        found.append((merged, spec.to_string(), spec.make_merged_spec(tf.DeviceSpec(job="a")).to_string()))
+    assert found[0] == found[1]

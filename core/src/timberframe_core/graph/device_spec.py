@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from timberframe_core.arguments import instance
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
@@ -51,9 +51,9 @@ class DeviceSpec:
             text += f"/device:{self.device_type}:{'*' if self.device_index is None else self.device_index}"
         return text
 
-    def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
+    def make_merged_spec(self, dev: DeviceSpec) -> Self:
         """This spec with every part that `dev` names taken from it."""
-        return DeviceSpec(
+        return type(self)(
             self.job if dev.job is None else dev.job,
             self.replica if dev.replica is None else dev.replica,
             self.task if dev.task is None else dev.task,
@@ -61,7 +61,7 @@ class DeviceSpec:
             self.device_index if dev.device_index is None else dev.device_index,
         )
 
-    def replace(self, **parts: Any) -> DeviceSpec:
+    def replace(self, **parts: Any) -> Self:
         """A copy with some parts changed."""
         return replace(self, **parts)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.api.device_spec import DeviceSpec
 from timberframe.api.variable_creators import outermost
 from timberframe_core import nest
 from timberframe_core.arguments import listed
@@ -15,7 +16,6 @@ from timberframe_core.dtypes import as_dtype
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, ResourceExhaustedError
 from timberframe_core.graph.apply import apply_op, constant_op, convert_to_tensor, is_tensor, to_array
 from timberframe_core.graph.conversions import register_tensor_conversion_function
-from timberframe_core.graph.device_spec import DeviceSpec
 from timberframe_core.graph.dimension import Dimension
 from timberframe_core.graph.graph import Graph, get_default_graph, reset_default_graph
 from timberframe_core.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
