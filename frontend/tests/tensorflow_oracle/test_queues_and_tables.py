@@ -56,3 +56,17 @@ def test_tensorflow_runs_our_graphs(tensorflow: Any) -> None:
     definition = tensorflow.GraphDef()
     definition.ParseFromString(written.SerializeToString())
     assert results(tensorflow, definition) == results(ours, written)
+
+
+def test_a_chosen_queue_gives_the_same(tensorflow: Any) -> None:
+    found = []
+    for tf in (ours, tensorflow):
+        with tf.Graph().as_default(), tf.Session() as session:
+            queues = [tf.FIFOQueue(4, [tf.int32], [shape]) for shape in ([2], [2])]
+            index = tf.placeholder(tf.int32, [])
+            chosen = tf.QueueBase.from_list(index, queues)
+            taken = chosen.dequeue_many(2)
+            session.run([q.enqueue_many([[[i, 1], [i, 2], [i, 3]]]) for i, q in enumerate(queues)])
+            rows = [session.run(taken, {index: i}).tolist() for i in (1, 0)]
+            found.append((taken.shape.as_list(), rows, session.run(chosen.size(), {index: 1}), chosen.shapes))
+    assert [str(x) for x in found[0]] == [str(x) for x in found[1]]

@@ -34,6 +34,17 @@ class QueueBase:
         self._queue_ref = queue_ref
         self._name = queue_ref.op.name.rpartition("/")[2]
 
+    @staticmethod
+    def from_list(index: Any, queues: list[QueueBase]) -> QueueBase:
+        """The queue ``queues[index]``, chosen anew whenever one of its operations runs.
+
+        index: an integer scalar. queues: with equal dtypes and names of their components; a size in which their shapes
+        differ is unknown. Raises InvalidTypeError for what is no list of such queues.
+        """
+        from timberframe.api.selected_queue import select_queue  # it derives from this class
+
+        return select_queue(index, queues)
+
     @property
     def queue_ref(self) -> Tensor:
         """The handle."""
@@ -68,7 +79,7 @@ class QueueBase:
             components = self._components(vals)
             for x, shape in zip(components, self.shapes, strict=True):
                 _check_shape(self, x.get_shape(), shape)
-            made: Operation = apply_op("QueueEnqueueV2", [self._queue_ref, components], name=scope)
+            made: Operation = self._apply("QueueEnqueueV2", [components], None, scope)
             return made
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
@@ -80,7 +91,7 @@ class QueueBase:
                 found = x.get_shape().with_rank_at_least(1)
                 _check_shape(self, found[1:], shape)
                 rows = rows.merge_with(found[:1])
-            made: Operation = apply_op("QueueEnqueueManyV2", [self._queue_ref, components], name=scope)
+            made: Operation = self._apply("QueueEnqueueManyV2", [components], None, scope)
             return made
 
     def dequeue(self, name: str | None = None) -> Any:
@@ -88,7 +99,7 @@ class QueueBase:
 
         Running it raises OutOfRangeError where the queue is closed and empty.
         """
-        made = apply_op("QueueDequeueV2", [self._queue_ref], self._types(), name or f"{self._name}_Dequeue")
+        made = self._apply("QueueDequeueV2", [], self._types(), name or f"{self._name}_Dequeue")
         return self._returned(made, self.shapes)
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
@@ -104,7 +115,7 @@ class QueueBase:
 
     def _dequeue_batch(self, op: str, n: Any, name: str) -> Any:
         with name_scope(name) as scope:
-            made = apply_op(op, [self._queue_ref, convert_to_tensor(n, int32, name="n")], self._types(), scope)
+            made = self._apply(op, [convert_to_tensor(n, int32, name="n")], self._types(), scope)
             n = n.value if isinstance(n, Dimension) else n
             count = n if isinstance(n, int) and op == "QueueDequeueManyV2" else None
             return self._returned(made, [TensorShape([count]).concatenate(s) for s in self.shapes])
@@ -115,18 +126,22 @@ class QueueBase:
         Waits until what waits to be added has been; with cancel_pending_enqueues that ends with CancelledError instead.
         """
         attrs = {"cancel_pending_enqueues": cancel_pending_enqueues}
-        made: Operation = apply_op("QueueCloseV2", [self._queue_ref], attrs, name or f"{self._name}_Close")
+        made: Operation = self._apply("QueueCloseV2", [], attrs, name or f"{self._name}_Close")
         return made
 
     def is_closed(self, name: str | None = None) -> Tensor:
         """Whether the queue is closed."""
-        made: Tensor = apply_op("QueueIsClosedV2", [self._queue_ref], name=name or f"{self._name}_Is_Closed")
+        made: Tensor = self._apply("QueueIsClosedV2", [], None, name or f"{self._name}_Is_Closed")
         return made
 
     def size(self, name: str | None = None) -> Tensor:
         """How many elements the queue has."""
-        made: Tensor = apply_op("QueueSizeV2", [self._queue_ref], name=name or f"{self._name}_Size")
+        made: Tensor = self._apply("QueueSizeV2", [], None, name or f"{self._name}_Size")
         return made
+
+    def _apply(self, op: str, inputs: Sequence[Any], attrs: dict[str, Any] | None, name: str) -> Any:
+        """An operation on the queue."""
+        return apply_op(op, [self._queue_ref, *inputs], attrs, name)
 
     def _components(self, vals: Any) -> list[Tensor]:
         if isinstance(vals, Mapping):
