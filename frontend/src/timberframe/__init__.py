@@ -112,6 +112,7 @@ if _TYPE_CHECKING:
     from timberframe import queue as queue
     from timberframe import resource_loader as resource_loader
     from timberframe import saved_model as saved_model
+    from timberframe import sets as sets
     from timberframe import signal as signal
     from timberframe import spectral as spectral
     from timberframe import summary as summary
@@ -133,7 +134,7 @@ else:
     _MODULES = (
         "app", "compat", "data", "debugging", "distributions", "dtypes", "estimator", "examples", "feature_column",
         "flags", "gfile", "graph_util", "io", "layers", "manip", "metrics", "python", "python_io", "queue",
-        "resource_loader", "saved_model", "signal", "spectral", "summary", "test", "version",
+        "resource_loader", "saved_model", "sets", "signal", "spectral", "summary", "test", "version",
     )  # fmt: skip
     _EAGER = {
         "GradientTape": "timberframe.eager.tape:GradientTape",

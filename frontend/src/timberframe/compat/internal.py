@@ -38,6 +38,7 @@ _PLACES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         "gen_resource_variable_ops gen_sparse_ops gen_spectral_ops gen_string_ops gen_training_ops",
         ("raw_ops",),
     ),
+    ("python.ops", "sets sets_impl", ("sets",)),
     ("python.ops", "signal spectral_ops", ("signal", "spectral")),
     ("python.ops.signal", "dct_ops fft_ops mel_ops mfcc_ops reconstruction_ops shape_ops spectral_ops window_ops",
      ("signal",)),
