@@ -14,7 +14,7 @@ from timberframe_core.graph.operation import Tensor
 
 __all__ = ["reduce_join", "string_join", "string_to_hash_bucket_fast"]
 
-NAMESPACES = {"strings": ("join", "reduce_join", "regex_full_match", "to_hash_bucket_fast")}
+NAMESPACES = {"strings": ("join", "reduce_join", "regex_full_match", "to_hash_bucket_fast", "unicode_transcode")}
 
 
 def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> Tensor:
@@ -72,3 +72,30 @@ def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = 
 
 
 to_hash_bucket_fast = string_to_hash_bucket_fast
+
+
+def unicode_transcode(
+    input: Any,
+    input_encoding: str,
+    output_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    replace_control_characters: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The strings in another encoding.
+
+    input_encoding: one that Python knows, such as "UTF-8", "ISO-8859-1" or "Shift_JIS"; "UTF-16" and "UTF-32" without a
+    byte order mark are big-endian. output_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE". errors: with "strict", what is
+    not of the encoding raises InvalidArgumentError when it is run; "replace" puts the code point replacement_char in
+    its place, "ignore" leaves it out. replace_control_characters: the characters below U+0020 are errors, too.
+    """
+    attrs = {
+        "input_encoding": input_encoding,
+        "output_encoding": output_encoding,
+        "errors": errors,
+        "replacement_char": replacement_char,
+        "replace_control_characters": replace_control_characters,
+    }
+    result: Tensor = apply_op("UnicodeTranscode", [input], attrs, name)
+    return result
