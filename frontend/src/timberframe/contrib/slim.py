@@ -33,4 +33,14 @@ from timberframe.lazy import lazy_names as _lazy_names
 
 initializers = regularizers = _weights
 _MODULES = ("evaluation", "layers", "learning", "losses", "metrics", "model_analyzer")
-__getattr__ = _lazy_names(__name__, {name: f"timberframe.contrib.{name}" for name in _MODULES})
+_DATA = (
+    "data_decoder", "data_provider", "dataset", "dataset_data_provider", "parallel_reader", "prefetch_queue",
+    "tfexample_decoder",
+)  # fmt: skip
+__getattr__ = _lazy_names(
+    __name__,
+    {
+        **{name: f"timberframe.contrib.{name}" for name in _MODULES},
+        **{name: f"timberframe.contrib.slim_data.{name}" for name in _DATA},
+    },
+)

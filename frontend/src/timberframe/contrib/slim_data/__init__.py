@@ -1,0 +1,1 @@
+"""The readers of data sets of `tf.contrib.slim`."""
