@@ -27,8 +27,8 @@ NAMESPACES = (
     "sparse", "spectral", "strings", "summary", "test", "train", "version", "contrib.crf", "contrib.data",
     "contrib.eager", "contrib.estimator", "contrib.framework", "contrib.framework.nest", "contrib.layers",
     "contrib.learn", "contrib.learn.preprocessing", "contrib.legacy_seq2seq", "contrib.lookup", "contrib.losses",
-    "contrib.metrics", "contrib.opt", "contrib.predictor", "contrib.rnn", "contrib.seq2seq", "contrib.slim", "contrib.tpu",
-    "contrib.training",
+    "contrib.metrics", "contrib.opt", "contrib.predictor", "contrib.rnn", "contrib.seq2seq", "contrib.slim",
+    "contrib.tpu", "contrib.training",
 )  # fmt: skip
 """The namespaces of TensorFlow 1 that `tf` has."""
 CORE = (
