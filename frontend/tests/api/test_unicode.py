@@ -1,4 +1,4 @@
-"""Strings in other encodings."""
+"""Strings in other encodings, and the scripts of characters."""
 
 from __future__ import annotations
 
@@ -43,3 +43,8 @@ def test_replacements_that_are_no_characters_are_refused(number: int) -> None:
     texts = tf.strings.unicode_transcode(b"a", "UTF-8", "UTF-8", replacement_char=number)
     with pytest.raises(tf.errors.InvalidArgumentError, match=f"replacement_char is {number}; a code point"):
         run(texts)
+
+
+def test_scripts_of_characters() -> None:
+    points = [[ord(c) for c in "aж中"], [ord(" "), -1, 0x110000]]
+    assert run(tf.strings.unicode_script(points)).tolist() == [[25, 8, 17], [0, -1, -1]]

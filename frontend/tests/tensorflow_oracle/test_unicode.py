@@ -1,9 +1,10 @@
-"""Strings in other encodings are TensorFlow's."""
+"""Strings in other encodings, and scripts of characters, are TensorFlow's."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import timberframe
@@ -64,3 +65,12 @@ def test_strict(tensorflow: Any, text: bytes) -> None:
     for tf in (tensorflow, timberframe):
         with pytest.raises(tf.errors.InvalidArgumentError):
             found(tf, [text], "UTF-8", "UTF-8", errors="strict", replace_control_characters=True)
+
+
+def test_scripts_of_all_characters(tensorflow: Any) -> None:
+    made = []
+    for tf in (tensorflow, timberframe):
+        with tf.Graph().as_default(), tf.Session() as session:
+            made.append(session.run(tf.strings.unicode_script(np.arange(-2, 0x110002, dtype=np.int32))))
+    np.testing.assert_array_equal(*made)
+    assert made[0].dtype == made[1].dtype

@@ -14,7 +14,11 @@ from timberframe_core.graph.operation import Tensor
 
 __all__ = ["reduce_join", "string_join", "string_to_hash_bucket_fast"]
 
-NAMESPACES = {"strings": ("join", "reduce_join", "regex_full_match", "to_hash_bucket_fast", "unicode_transcode")}
+NAMESPACES = {
+    "strings": (
+        "join", "reduce_join", "regex_full_match", "to_hash_bucket_fast", "unicode_script", "unicode_transcode",
+    )
+}  # fmt: skip
 
 
 def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> Tensor:
@@ -72,6 +76,16 @@ def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = 
 
 
 to_hash_bucket_fast = string_to_hash_bucket_fast
+
+
+def unicode_script(input: Any, name: str | None = None) -> Tensor:
+    """The script of each code point (int32), by the number that the library ICU has for it: 25 for Latin.
+
+    -1 for numbers that are no code points. The table is that of TensorFlow 2.21; characters that Unicode did not have
+    when an older TensorFlow was made had script 103, unknown, there.
+    """
+    result: Tensor = apply_op("UnicodeScript", [input], None, name)
+    return result
 
 
 def unicode_transcode(

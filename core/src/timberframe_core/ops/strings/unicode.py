@@ -1,10 +1,13 @@
-"""UnicodeTranscode: strings in another encoding."""
+"""Strings in another encoding, and the scripts of characters."""
 
 from __future__ import annotations
 
 import codecs
+import json
 import re
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -13,6 +16,7 @@ from timberframe_core.ops.definition.opdef import Attrs, NotDifferentiable, defi
 from timberframe_core.ops.strings.editing import each
 
 _MARK = "\udc00"  # stands for what is not of the encoding; decoders give no such half of a pair themselves
+_LAST = 0x10FFFF  # code point
 _MARKING = "timberframe.mark"
 _NO_ENCODINGS = {"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
 _WITH_BYTE_ORDER = {
@@ -47,8 +51,8 @@ def _decoder(encoding: str) -> Callable[[bytes], str]:
 
 def _transcode(attrs: Attrs, texts: np.ndarray) -> np.ndarray:
     number, strict = attrs["replacement_char"], attrs["errors"] == "strict"
-    if not 0 <= number <= 0x10FFFF:
-        raise InvalidArgumentError(f"replacement_char is {number}; a code point, at most {0x10FFFF}, is required")
+    if not 0 <= number <= _LAST:
+        raise InvalidArgumentError(f"replacement_char is {number}; a code point, at most {_LAST}, is required")
     replacement = "" if attrs["errors"] == "ignore" else "\ufffd" if 0xD800 <= number < 0xE000 else chr(number)
     wrong = re.compile(f"[{_MARK}\0-\x1f]" if attrs["replace_control_characters"] else _MARK)
     decode, encoding = _decoder(attrs["input_encoding"]), attrs["output_encoding"]
@@ -78,5 +82,29 @@ define_op(
     shape=lambda c: [c.shapes[0]],
     reference=_transcode,
     gradient=NotDifferentiable("strings have no derivative"),
+    on_host=True,
+)
+
+
+@cache
+def _scripts() -> np.ndarray:
+    """Pairs of the first code point of a range and the script of all up to the next range."""
+    return np.array(json.loads(Path(__file__).with_name("unicode_scripts.json").read_text()), np.int32)
+
+
+def _script(attrs: Attrs, points: np.ndarray) -> np.ndarray:
+    starts, scripts = _scripts().T
+    found = scripts[np.searchsorted(starts, points, side="right") - 1]
+    return np.where((points >= 0) & (points <= _LAST), found, np.int32(-1))
+
+
+define_op(
+    "UnicodeScript",
+    inputs=("input: int32",),
+    outputs=("output: int32",),
+    doc="The script of each code point, by the number that the library ICU has for it; -1 for what is none.",
+    shape=lambda c: [c.shapes[0]],
+    reference=_script,
+    gradient=NotDifferentiable("code points are integers"),
     on_host=True,
 )
