@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 import timberframe as tf
+from timberframe.compat.programs import resolve
 
 slim = tf.contrib.slim
 decoder = slim.tfexample_decoder
@@ -188,3 +189,8 @@ def test_a_queue_of_batches(session: tf.Session, dataset: Any, named: bool) -> N
     queue = slim.prefetch_queue.prefetch_queue({"label": label} if named else [label], capacity=2)
     taken = queue.dequeue()
     assert labels(session, taken["label"] if named else taken) == list(range(6))
+
+
+def test_programs_import_the_modules_by_their_paths() -> None:
+    for name in ("dataset", "dataset_data_provider", "parallel_reader", "prefetch_queue", "tfexample_decoder"):
+        assert resolve(f"contrib.slim.python.slim.data.{name}") is getattr(slim, name)

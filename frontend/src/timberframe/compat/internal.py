@@ -113,6 +113,7 @@ _PLACES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("contrib.seq2seq.python.ops", "attention_wrapper basic_decoder beam_search_decoder decoder helper loss",
      ("contrib.seq2seq",)),
     ("contrib.slim.python", "slim", ("contrib.slim",)),
+    ("contrib.slim.python.slim", "data", ("contrib.slim",)),
 )  # fmt: skip
 """Packages, their modules, and the namespaces below `tf`, or modules of ours, that have the modules' names."""
 

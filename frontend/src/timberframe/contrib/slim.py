@@ -42,5 +42,6 @@ __getattr__ = _lazy_names(
     {
         **{name: f"timberframe.contrib.{name}" for name in _MODULES},
         **{name: f"timberframe.contrib.slim_data.{name}" for name in _DATA},
+        "summaries": "timberframe.contrib.slim_summaries",
     },
 )
