@@ -135,3 +135,13 @@ def test_arguments_that_take_defaults(session: tf.Session) -> None:
     assert framework.arg_scoped_arguments(scaled) == ("by", "name")
     with pytest.raises(tf.errors.InvalidArgumentError, match="takes no defaults"):
         framework.arg_scoped_arguments(len)
+
+
+def test_a_device_chooser_takes_the_tasks_in_rotation(session: tf.Session) -> None:
+    choose = framework.VariableDeviceChooser(num_tasks=2, replica=1)
+    made = [framework.variable(name, [1], device=choose) for name in "abc"]
+    assert [v.device for v in made] == [f"/job:ps/replica:1/task:{i}/device:CPU:0" for i in (0, 1, 0)]
+
+
+def test_a_device_chooser_without_tasks_gives_one_device(session: tf.Session) -> None:
+    assert framework.VariableDeviceChooser(device_type="GPU", device_index=None)(None) == "/device:GPU:*"

@@ -32,6 +32,7 @@ from timberframe.train.checkpoint_utils import init_from_checkpoint as init_from
 from timberframe.train.checkpoint_utils import list_variables as list_variables
 from timberframe.train.checkpoint_utils import load_checkpoint as load_checkpoint
 from timberframe.train.checkpoint_utils import load_variable as load_variable
+from timberframe.train.device_setter import VariableDeviceChooser as VariableDeviceChooser
 from timberframe.train.steps import create_global_step as create_global_step
 from timberframe.train.steps import get_global_step as get_global_step
 from timberframe.train.steps import get_or_create_global_step as get_or_create_global_step
@@ -40,14 +41,15 @@ from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
 from timberframe_core.graph.graph import get_default_graph
 
 __all__ = [
-    "add_arg_scope", "add_model_variable", "arg_scope", "arg_scoped_arguments", "argsort", "assert_same_float_dtype",
-    "assert_scalar", "assign_from_checkpoint", "assign_from_checkpoint_fn", "assign_from_values",
-    "assign_from_values_fn", "create_global_step", "current_arg_scope", "deprecated", "deprecated_args",
-    "filter_variables", "get_global_step", "get_local_variables", "get_model_variables", "get_name_scope",
-    "get_or_create_global_step", "get_trainable_variables", "get_unique_variable", "get_variable_full_name",
-    "get_variables", "get_variables_by_name", "get_variables_by_suffix", "get_variables_to_restore", "global_variable",
-    "has_arg_scope", "init_from_checkpoint", "is_tensor", "list_variables", "load_checkpoint", "load_variable",
-    "local_variable", "model_variable", "nest", "smart_cond", "sort", "variable",
+    "VariableDeviceChooser", "add_arg_scope", "add_model_variable", "arg_scope", "arg_scoped_arguments", "argsort",
+    "assert_same_float_dtype", "assert_scalar", "assign_from_checkpoint", "assign_from_checkpoint_fn",
+    "assign_from_values", "assign_from_values_fn", "create_global_step", "current_arg_scope", "deprecated",
+    "deprecated_args", "filter_variables", "get_global_step", "get_local_variables", "get_model_variables",
+    "get_name_scope", "get_or_create_global_step", "get_trainable_variables", "get_unique_variable",
+    "get_variable_full_name", "get_variables", "get_variables_by_name", "get_variables_by_suffix",
+    "get_variables_to_restore", "global_variable", "has_arg_scope", "init_from_checkpoint", "is_tensor",
+    "list_variables", "load_checkpoint", "load_variable", "local_variable", "model_variable", "nest", "smart_cond",
+    "sort", "variable",
 ]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])

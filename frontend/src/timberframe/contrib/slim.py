@@ -1,5 +1,6 @@
 """`tf.contrib.slim`: the layers of `tf.contrib.layers` under the names of slim, and its argument scopes."""
 
+from timberframe.contrib.framework import VariableDeviceChooser as VariableDeviceChooser
 from timberframe.contrib.framework import add_arg_scope as add_arg_scope
 from timberframe.contrib.framework import add_model_variable as add_model_variable
 from timberframe.contrib.framework import arg_scope as arg_scope

@@ -61,3 +61,31 @@ def replica_device_setter(
         return DeviceSpec.from_string(worker_device or "").make_merged_spec(current).to_string()
 
     return choose
+
+
+class VariableDeviceChooser:
+    """A function for the `device` of variables: the tasks of a job in rotation, or one device where num_tasks is 0.
+
+    num_tasks, job_name: the job and how many tasks it has. device_type, device_index: the device in each task, any of
+    its type for a device_index of None. replica: that of the job.
+    """
+
+    def __init__(
+        self,
+        num_tasks: int = 0,
+        job_name: str = "ps",
+        device_type: str = "CPU",
+        device_index: int | None = 0,
+        replica: int | None = None,
+    ) -> None:
+        self._device = DeviceSpec(None, replica, None, device_type, device_index)
+        self._job_name = job_name
+        self._tasks = itertools.cycle(range(num_tasks)) if num_tasks else None
+
+    def __call__(self, op: Any) -> str:
+        """The device of a variable, the next one in rotation; operations of other kinds stay where they are."""
+        if getattr(op, "type", _STATE[0]) not in _STATE:
+            return str(op.device)
+        if self._tasks is None:
+            return self._device.to_string()
+        return self._device.replace(job=self._job_name, task=next(self._tasks)).to_string()
