@@ -32,6 +32,11 @@ def test_the_result_has_each_element_once_and_in_order() -> None:
     assert found.dense_shape.tolist() == [2, 3]
 
 
+def test_older_programs_find_sets_among_the_metrics() -> None:
+    found = run(tf.contrib.metrics.set_intersection(A, [[9, 1], [3, 3]]))
+    assert found.values.tolist() == [1, 3]
+
+
 def test_sizes_count_each_element_once() -> None:
     assert run(tf.sets.size(sparse([[0, 0], [0, 1], [1, 1]], [1, 1, 3], [3, 3]))).tolist() == [1, 1, 0]
 

@@ -16,6 +16,10 @@ from timberframe.api.framework import control_dependencies, name_scope
 from timberframe.api.reduction import reduce_mean, reduce_sum
 from timberframe.api.search import in_top_k
 from timberframe.api.selection import cast, where_v2
+from timberframe.api.sets import set_difference as set_difference
+from timberframe.api.sets import set_intersection as set_intersection
+from timberframe.api.sets import set_size as set_size
+from timberframe.api.sets import set_union as set_union
 from timberframe.boundary import guard
 from timberframe.metrics.confusion import confusion_matrix as confusion_matrix
 from timberframe.metrics.state import Metric, added, fitted, metric, metric_variable, ratio, total, weighted
@@ -26,7 +30,8 @@ from timberframe_core.graph.apply import apply_op, convert_to_tensor
 
 __all__ = [
     "accuracy", "aggregate_metric_map", "aggregate_metrics", "cohen_kappa", "confusion_matrix", "count", "f1_score",
-    "sparse_recall_at_top_k", "streaming_accuracy", "streaming_auc", "streaming_covariance",
+    "set_difference", "set_intersection", "set_size", "set_union", "sparse_recall_at_top_k", "streaming_accuracy",
+    "streaming_auc", "streaming_covariance",
     "streaming_false_negative_rate", "streaming_false_negatives", "streaming_false_negatives_at_thresholds",
     "streaming_false_positive_rate", "streaming_false_positives", "streaming_false_positives_at_thresholds",
     "streaming_mean", "streaming_mean_absolute_error", "streaming_mean_cosine_distance", "streaming_mean_iou",
