@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from timberframe_sdk.reference import reference_kernels
 
-_OPS = (
-    "Dequantize", "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxArgsGradient", "FakeQuantWithMinMaxVars",
-    "FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannel",
-    "FakeQuantWithMinMaxVarsPerChannelGradient",
-)  # fmt: skip
+_OPS = ("Dequantize",)
 
 KERNELS = reference_kernels("CPU", _OPS, wide=False)
