@@ -228,8 +228,34 @@ def test_a_malformed_target_is_refused(address: str) -> None:
 
 
 def test_a_cluster_without_workers_is_not_found(cluster: Cluster) -> None:
-    with pytest.raises(tf.errors.NotFoundError, match=f"'other' has no workers .clusters: {cluster.name}."):
+    with pytest.raises(tf.errors.NotFoundError, match=f"'other' has no workers in the Ray at .*: {cluster.name}\\)"):
         tf.Session("ray:other")
+
+
+def test_a_task_that_the_cluster_lacks_is_refused(cluster: Cluster) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="worker/9': the cluster has no such task; one of ps/0"):
+        tf.Session(f"ray:{cluster.name}/worker/9")
+
+
+def test_an_address_of_another_ray_is_refused(cluster: Cluster) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="this process is in the Ray at"):
+        tf.Session(f"ray:{cluster.name}@127.0.0.1:1")
+
+
+def test_sessions_with_other_devices_cannot_share_a_variable(cluster: Cluster) -> None:
+    with tf.Graph().as_default(), tf.device("/job:ps/task:0"):
+        total = tf.get_variable("of_other_devices", initializer=tf.constant(1.0))
+        with session(cluster) as s:
+            s.run(total.initializer)
+        other = tf.SessionConfig(plugins=["cpu"], device_options={"CPU": {"isa": "scalar"}})
+        with (
+            tf.Session(cluster.target, config=other) as s,
+            pytest.raises(
+                tf.errors.InvalidArgumentError, match="sessions that share it need equal plugins and settings"
+            ),
+        ):
+            s.run(total)
+        tf.Session.reset(cluster.target)
 
 
 def test_ray_client_is_refused() -> None:

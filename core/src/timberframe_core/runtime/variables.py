@@ -50,9 +50,10 @@ class VariableStore:
                 f"VarHandleOp '{name}': the variable has dtype {found.dtype.name}; it is used as {dtype.name}", name
             )
         if found.device is not device:
-            raise InvalidArgumentError(
-                f"VarHandleOp '{name}': the variable lives on {found.device.spec}; it is used on {device.spec}", name
-            )
+            used = f"it is used on {device.spec}"
+            if device.spec == found.device.spec:
+                used = "sessions that share it need equal plugins and settings of devices, and this one has others"
+            raise InvalidArgumentError(f"VarHandleOp '{name}': the variable lives on {found.device.spec}; {used}", name)
         return found
 
     def find(self, name: str) -> Variable | None:

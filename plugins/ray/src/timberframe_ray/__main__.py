@@ -16,10 +16,13 @@ from pathlib import Path
 
 from timberframe_ray import engine
 from timberframe_ray.cluster import OBJECT_STORE_BYTES, Cluster, end_workers
+from timberframe_ray.target import read_address
+from timberframe_sdk import OpError
 
 _FOLDER = Path(tempfile.gettempdir()) / f"timberframe-ray-{os.getuid()}"
 _START_SECONDS = 60.0
-_END_SECONDS = 20.0
+_END_SECONDS = 60.0
+"""Ray drains its nodes for up to 30 s."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         found: int = given.run(given)
         return found
-    except (RuntimeError, engine.LostError) as e:
+    except (RuntimeError, OpError, engine.LostError) as e:
         print(e, file=sys.stderr)
         return 1
 
@@ -71,6 +74,7 @@ def _head(folder: Path) -> int | None:
 
 
 def _up(given: argparse.Namespace) -> int:
+    read_address(given.name)  # so that sessions can name it
     folder: Path = given.folder
     if _head(folder) is None:
         _start(folder, given.object_store, given.dashboard)
@@ -115,7 +119,7 @@ def _status(given: argparse.Namespace) -> int:
 def _show() -> None:
     print(f"Ray at {engine.gcs_address()}{engine.dashboard()}")
     for name in engine.clusters():
-        print(f"ray:{name}")
+        print(f"ray:{name}, where several Rays run ray:{name}@{engine.gcs_address()}")
         for job, task in engine.tasks_of(name):
             found = engine.describe(engine.find_worker(name, job, task))
             print(
@@ -140,6 +144,8 @@ def _down(given: argparse.Namespace) -> int:
         with suppress(ChildProcessError):
             os.waitpid(head, os.WNOHANG)
         time.sleep(0.1)
+    if _head(folder) is not None:
+        raise RuntimeError(f"the workers have ended; Ray, process {head}, has not in {_END_SECONDS:g} s")
     (folder / "head.pid").unlink(missing_ok=True)
     print("the workers and Ray have ended")
     return 0

@@ -6,6 +6,7 @@ Ray's own types say little (`remote` makes callables of any), so that it is Any 
 from __future__ import annotations
 
 import os
+import socket
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,8 @@ Ref = Any
 Handle = Any
 """A ray.actor.ActorHandle."""
 
+REACH_SECONDS = 5.0
+"""A cluster has so long to take a connection."""
 START_SECONDS = 60.0
 """A worker that is being started has so long to answer."""
 _TAKEN_SECONDS = 10.0
@@ -75,7 +78,13 @@ def join(address: str = "", folder: str | None = None) -> None:
             f"cluster at {address!r}: Ray Client is much slower; the address of the GCS, <host>:<port>, is required"
         )
     if ray.is_initialized():
+        if address and address != gcs_address():
+            raise InvalidArgumentError(
+                f"cluster at {address!r}: this process is in the Ray at {gcs_address()}; one process can be in one Ray"
+            )
         return
+    if address:
+        _reach(address)
     try:
         ray.init(
             address=address or "auto", namespace=NAMESPACE, log_to_driver=False, logging_level="error", _temp_dir=folder
@@ -84,6 +93,18 @@ def join(address: str = "", folder: str | None = None) -> None:
         raise UnavailableError(
             f"no Ray cluster can be joined at {address or 'this machine'} ({e}); start one with "
             "`python -m timberframe_ray up` or timberframe_ray.local_cluster(); with a token, RAY_AUTH_MODE=token"
+        ) from None
+
+
+def _reach(address: str) -> None:
+    """Raises UnavailableError where nobody listens at an address: Ray itself would try for minutes."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), REACH_SECONDS).close()
+    except OSError as e:
+        raise UnavailableError(
+            f"no Ray cluster can be reached at {address} ({e}); the address that `python -m "
+            "timberframe_ray status` prints there is required"
         ) from None
 
 
@@ -282,4 +303,7 @@ def _first_line(error: BaseException) -> str:
 def not_found(cluster: str) -> NotFoundError:
     """The error of a cluster that has no workers."""
     known = ", ".join(clusters()) or "none"
-    return NotFoundError(f"cluster {cluster!r} has no workers (clusters: {known}); start it first")
+    return NotFoundError(
+        f"cluster {cluster!r} has no workers in the Ray at {gcs_address()} (clusters there: {known}); start it with "
+        f"`python -m timberframe_ray up --name {cluster}`, or name another Ray: ray:{cluster}@<host>:<port>"
+    )

@@ -21,7 +21,7 @@ from timberframe_ray.server import serve as serve
 from timberframe_sdk import InvalidArgumentError, UnavailableError
 from timberframe_sdk.remote.target import RemoteTarget, SessionConfig, settings_of
 
-_ADDRESS = re.compile(r"([\w.-]+)(?:/(\w+)/(\d+))?(?:@([^/]+|ray://.+))?\Z")
+_ADDRESS = re.compile(r"([\w.-]+)(?:/(\w+)/(\d+))?(?:@([^/]+:\d+|ray://.+))?\Z")
 _PARAMETERS = "ps"
 """The job whose devices come last: it has variables, and no other work unless it is named."""
 
@@ -61,6 +61,12 @@ def _in_order(where: Address, config: SessionConfig) -> list[tuple[str, int]]:
             time.sleep(0.1)
             tasks = engine.tasks_of(where.cluster) or tasks
     known = [(job, task) for job, numbers in jobs.items() for task in numbers]
+    if where.first is not None and where.first not in known:
+        names = ", ".join(f"{job}/{task}" for job, task in known)
+        raise InvalidArgumentError(
+            f"session target 'ray:{where.cluster}/{where.first[0]}/{where.first[1]}': the cluster has no such task; "
+            f"one of {names} is required"
+        )
     wanted = [(job, task) for job, task in known if config.allows(f"/job:{job}/replica:0/task:{task}")]
     if not wanted:
         filters, names = ", ".join(config.device_filters), ", ".join(f"/job:{job}/task:{task}" for job, task in known)
