@@ -1,6 +1,6 @@
 """Runs the benchmarks of this folder one after the other and writes what they print; prints it as tables.
 
-``python plugins/ray/benchmarks/publish.py`` writes conformance/results/scaling-<name>.json: a list of JSON objects.
+``python plugins/ray/benchmarks/publish.py`` writes results/<name>.json beside it: a list of JSON objects.
 ``--tensorflow PYTHON`` has TensorFlow's servers measured beside; ``--only NAME ...`` runs some; ``--tables`` runs none.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-RESULTS = HERE.parents[2] / "conformance" / "results"
+RESULTS = HERE / "results"
 RUNS = {
     "null-step": "null_step.py --bytes 4 1000000",
     "20ms": "scaling.py --workers 1 2 4 --forward 0.00167",
@@ -55,7 +55,7 @@ def main() -> None:
     options.add_argument("--tables", action="store_true")
     given = options.parse_args()
     for name in given.only:
-        path = RESULTS / f"scaling-{name}.json"
+        path = RESULTS / f"{name}.json"
         if not given.tables:
             script, *arguments = RUNS[name].split()
             if given.tensorflow and name == "null-step":
