@@ -40,7 +40,7 @@ class QueueBase:
 
     @staticmethod
     def from_list(index: Any, queues: list[QueueBase]) -> QueueBase:
-        """The queue ``queues[index]``, chosen anew whenever one of its operations runs.
+        """The queue ``queues[index]``, chosen whenever one of its operations runs.
 
         index: an integer scalar. queues: with equal dtypes and names of their components; a size in which their shapes
         differ is unknown. Raises InvalidTypeError for what is no list of such queues.
