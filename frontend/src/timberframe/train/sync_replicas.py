@@ -37,8 +37,8 @@ class SyncReplicasOptimizer(Optimizer):
     are replicas: the new global step, with which the next gradients are computed. A gradient of an earlier step is
     dropped. The hook of `make_session_run_hook` starts all of that.
 
-    The queue gives a token to the first that asks: a quick replica may get two where a slow one is late. Sums have the same
-    bits in whatever order the gradients of a step come.
+    The queue gives a token to the first that asks: a quick replica may get two where a slow one is late. Sums have the
+    same bits in whatever order the gradients of a step come.
     """
 
     def __init__(

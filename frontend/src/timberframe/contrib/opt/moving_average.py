@@ -55,7 +55,7 @@ class MovingAverageOptimizer(Optimizer):
     def swapping_saver(self, var_list: VarList = None, name: str = "swapping_saver", **kwargs: Any) -> Saver:
         """A saver that saves averages under the names of their variables and the variables under those of the averages.
 
-        It restores them in the same way. var_list: by default all global variables. kwargs: for `tf.train.Saver`. Raises
+        It restores them so, too. var_list: by default all global variables. kwargs: for `tf.train.Saver`. Raises
         WrongStateError before `minimize` or `apply_gradients`, which make the averages.
         """
         if not self._swapped:
