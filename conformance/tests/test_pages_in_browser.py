@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
+from timberframe_core.drawing.trace import trace_page
 
 pytestmark = pytest.mark.slow
 
@@ -82,6 +83,16 @@ def test_a_timeline_is_zoomed_by_buttons_and_keys(trace: Any) -> None:
     assert trace.evaluate(window) != whole
     trace.evaluate("document.getElementById('timeline').dispatchEvent(new KeyboardEvent('keydown', { key: '0' }))")
     assert trace.evaluate(window) == whole
+
+
+def test_a_timeline_of_a_whole_run_begins_at_0_whatever_its_clock_says(browser: Any, tmp_path: Path) -> None:
+    # In float64, 1383.7 + 2776.7 less its own length is smaller than 1383.7.
+    event = {"name": "a", "ph": "X", "ts": 1383.7, "dur": 2776.7, "tid": 1}
+    path = tmp_path / "trace.html"
+    path.write_text(trace_page({"traceEvents": [event]}), encoding="utf-8")
+    browser.open(path)
+    browser.evaluate("document.getElementById('all').click()")
+    assert browser.evaluate("document.getElementById('window').textContent") == "0 ns to 2.78 ms of 2.78 ms"
 
 
 def test_search_of_a_trace_leaves_the_events_with_the_words(trace: Any) -> None:

@@ -62,7 +62,7 @@
   const move = (part) => go(view.map((t) => t + part * (view[1] - view[0])));
   function go([from, to]) {
     const size = Math.min(to - from, whole[1] - whole[0]);
-    const start = Math.min(Math.max(from, whole[0]), whole[1] - size);
+    const start = Math.max(Math.min(from, whole[1] - size), whole[0]); // the start of the run last: that difference is rounded
     view = [start, start + size];
     draw();
   }
