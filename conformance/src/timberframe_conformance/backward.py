@@ -50,12 +50,6 @@ DETERMINED = 1e-4
 NOTHING = 1e-30
 """Smaller values count as zero: functions that are zero everywhere have no size to compare with."""
 
-SELF_ADJOINT = frozenset({"Cholesky"})
-"""Ops that read one triangle but whose gradient covers both, as TensorFlow's does: for self-adjoint matrices."""
-
-WRITE_TWICE = frozenset({"DynamicStitch", "ParallelDynamicStitch", "TensorScatterUpdate"})
-"""Ops whose gradient also reaches values that a later write overwrites, as TensorFlow's does."""
-
 
 @dataclass
 class Setting:
@@ -273,7 +267,7 @@ def compare_differences(
         most = max(1, min(count, 2 * count // len(setting.xs)))
         found = []
         for v in directions(x.shape, x.dtype, most, rng):
-            if setting.op.name in SELF_ADJOINT:
+            if "both_triangles" in setting.op.gradient_notes:
                 v = (v + np.conj(np.swapaxes(v, -1, -2))) / 2
 
             def along(t: float, v: np.ndarray = v, x: np.ndarray = x, position: int = position) -> float:

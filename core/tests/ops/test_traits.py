@@ -29,6 +29,7 @@ def _define(**traits: Any) -> None:
         ({"passes_through": True, "outputs": []}, "as many outputs as inputs"),
         ({"constant_inputs": ("y",)}, "name inputs"),
         ({"constant_outputs": ("x",)}, "name outputs"),
+        ({"gradient_notes": ("free_phases",)}, "it must have a gradient"),
         ({"total_value": True}, "a value function"),
         ({"update_op": "Mul"}, "role must be assign_variable"),
         ({"resource_op": "Acme>ResourceX"}, "role must be reference"),

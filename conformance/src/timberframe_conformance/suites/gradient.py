@@ -23,7 +23,6 @@ from timberframe_conformance.backward import (
     DIRECTIONS,
     FEW,
     SLACK,
-    WRITE_TWICE,
     Evaluated,
     compare_differences,
     dense_gradients,
@@ -63,26 +62,13 @@ SAMPLES, SAMPLES_WITH_ATTRS, LEAST_ATTRS = 3, 6, 2
 """Samples in float64: of most ops, and of ops with at least LEAST_ATTRS attrs; other sets of dtypes get one."""
 MIXED = 3
 """Sets of several floating dtypes that an op is tried in at most."""
-DRAWN = frozenset({"RandomGamma", "StatelessRandomGammaV2", "StatelessRandomGammaV3"})
-"""Ops whose gradient is the distribution's: differences would jump at rejections. The random suite checks them."""
-
-STRAIGHT_THROUGH = frozenset(
-    {"FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel"}
-)
-"""Ops whose gradient leaves their rounding out (Bengio et al. 2013): differences would be those of steps."""
-
-FREE_PHASES = frozenset({"SelfAdjointEigV2", "Svd"})
-"""Ops whose complex vectors are unique up to a phase: the references' choice of phase has no derivative."""
-
-PARTIAL = frozenset({"CropAndResize", "CropAndResizeGradBoxes", "CropAndResizeGradImage", "MatrixSolveLs", "Qr", "Svd"})
-"""Ops whose first or second gradient is refused for some inputs, attrs and shapes, as in TensorFlow."""
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """Cases for differentiable ops by dtypes and order, and one for each op that declares that it has no gradient."""
     for op in ops:
         state = any(a.dtype is resource for a in op.inputs)
-        if op.name in DRAWN | STRAIGHT_THROUGH:
+        if "of_distribution" in op.gradient_notes:  # differences would jump at rejections; the random suite checks it
             continue
         if not is_callable(op) or (state and isinstance(op.gradient, NotDifferentiable)):
             continue
@@ -146,7 +132,7 @@ def _without_warnings(run: Run, trial: Trial, case_id: str, target: Target) -> A
         try:
             return run(trial, case_id, target)
         except UnimplementedError as e:
-            if trial.op.name in PARTIAL and "gradient" in str(e):
+            if "partly_refused" in trial.op.gradient_notes and "gradient" in str(e):
                 return Measured(note=str(e))
             raise
 
@@ -157,7 +143,7 @@ def _first(trial: Trial, case_id: str, target: Target, differences: bool = True)
     if not setting.xs:
         return Measured(note="there is nothing to differentiate")
     measured, wide = run_setting(setting, setting.first, target)
-    if not differences or _is_no_derivative(trial.op.name, setting.flat):
+    if not differences or _is_no_derivative(trial.op, setting.flat):
         return measured
     rng = generator(case_id)
     op, attrs = trial.op, setting.attrs
@@ -184,19 +170,19 @@ def _first(trial: Trial, case_id: str, target: Target, differences: bool = True)
     return measured
 
 
-def _is_no_derivative(op: str, flat: Sequence[np.ndarray]) -> bool:
+def _is_no_derivative(op: OpDef, flat: Sequence[np.ndarray]) -> bool:
     """Whether TensorFlow's gradient is not the derivative for these inputs, or there is no derivative."""
-    if _has_free_phases(op, flat):
+    if "leaves_rounding_out" in op.gradient_notes or _has_free_phases(op, flat):
         return True
     indices = [x for x in flat if x.dtype.kind in "iu"]
-    if op not in WRITE_TWICE or not indices:
+    if "overwritten_values" not in op.gradient_notes or not indices:
         return False
-    rows = np.concatenate([x.reshape(-1, x.shape[-1] if op == "TensorScatterUpdate" else 1) for x in indices])
+    rows = np.concatenate([x.reshape(-1, x.shape[-1] if op.name == "TensorScatterUpdate" else 1) for x in indices])
     return len(np.unique(rows, axis=0)) < len(rows)
 
 
-def _has_free_phases(op: str, flat: Sequence[np.ndarray]) -> bool:
-    return op in FREE_PHASES and any(x.dtype.kind == "c" for x in flat)
+def _has_free_phases(op: OpDef, flat: Sequence[np.ndarray]) -> bool:
+    return "free_phases" in op.gradient_notes and any(x.dtype.kind == "c" for x in flat)
 
 
 def _second(trial: Trial, case_id: str, target: Target) -> Measured | None:
@@ -214,7 +200,7 @@ def _second(trial: Trial, case_id: str, target: Target) -> Measured | None:
             setting.values[given[-1]] = np.asarray(weights[-1])
         second = dense_gradients(setting.first, setting.xs, given)
     measured, wide = run_setting(setting, second, target)
-    if _has_free_phases(trial.op.name, setting.flat):
+    if _has_free_phases(trial.op, setting.flat):
         return measured
     first = Evaluated(setting.first, setting.values)
     errors = [SLACK * 2.0**-53 * a for a in first.moves(FEW)]

@@ -194,6 +194,7 @@ for _name in ("DynamicStitch", "ParallelDynamicStitch"):
         reference=_stitch_reference,
         value=_stitch_value,
         gradient=_stitch_gradient,
+        gradient_notes=("overwritten_values",),
         shape_inputs=("indices",),
         samples=_stitch_samples,
         errors=_stitch_errors,

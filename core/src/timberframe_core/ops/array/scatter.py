@@ -246,6 +246,7 @@ _define_tensor_scatter(
     None,
     "{int16, int32, int64, uint16}",
     "A copy of tensor with each update stored at its index tuple, the last one winning.",
+    gradient_notes=("overwritten_values",),
 )
 _define_tensor_scatter("Add", np.add, "{int32, int64}", "A copy of tensor with each update added at its index tuple.")
 _define_tensor_scatter(

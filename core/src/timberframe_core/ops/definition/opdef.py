@@ -42,6 +42,18 @@ make_array, make_gradient_array, use_array: arrays and stacks of tensors that li
 switch ... control_trigger: TensorFlow 1's control flow, which becomes loops and branches before anything is planned.
 reference: works on a reference variable of TensorFlow 1, and becomes an op on a variable that has a handle.
 """
+GradientNote = Literal[
+    "leaves_rounding_out", "of_distribution", "both_triangles", "overwritten_values", "free_phases", "partly_refused"
+]
+"""How a gradient is not simply the derivative of what the op computes, each as in TensorFlow:
+
+leaves_rounding_out: it is that of the op without its rounding to steps (Bengio et al. 2013).
+of_distribution: it is that of numbers with the op's distribution, not that of the way in which they are drawn.
+both_triangles: the op reads one triangle of a matrix; the gradient covers both, right for self-adjoint matrices.
+overwritten_values: it reaches values, too, that a later one at the same index replaces.
+free_phases: complex vectors are unique up to a factor of modulus one, the choice of which has no derivative.
+partly_refused: for some inputs, attrs and shapes, in first or second order, it is an UnimplementedError.
+"""
 Reduction = Literal["sum", "mean", "product", "max", "min", "all", "any"]
 
 
@@ -187,6 +199,7 @@ class OpDef:
     gradient_takes_slices: the gradients of the outputs may arrive as IndexedSlices; else they are made dense before.
     constant_inputs, constant_outputs: inputs that the gradient treats as constants although the outputs depend on them,
         and outputs that it treats as constants although they depend on the inputs; conformance expects no derivative.
+    gradient_notes: how the gradient is not simply the derivative; see `GradientNote`. Conformance allows for it.
     defined_for: where the signature allows dtypes for which the op has no meaning: those that it has one for, by type
         attr as in `KernelDef.types`. One of several must fit. The reference is asked for no others.
     value: host value of the outputs from the host values of the inputs (elements may be UNKNOWN), for the ops that
@@ -280,6 +293,7 @@ class OpDef:
     errors: Callable[[], Iterable[ErrorSample]] = field(default=tuple)
     python_names: Mapping[str, str] = field(default_factory=dict)
     on_rows: RowForm | None = None
+    gradient_notes: tuple[GradientNote, ...] = ()
 
     def signature(self) -> tuple[Any, ...]:
         """What two definitions must agree in to count as the same op."""
@@ -377,6 +391,7 @@ def _check_traits(op: OpDef) -> None:
         ("passes_through", len(op.inputs) == len(op.outputs), "it must have as many outputs as inputs"),
         ("constant_inputs", inputs.issuperset(op.constant_inputs), "it must name inputs"),
         ("constant_outputs", outputs.issuperset(op.constant_outputs), "it must name outputs"),
+        ("gradient_notes", callable(op.gradient), "it must have a gradient"),
         ("resource", op.on_host and len(outputs) == 1, "it must have on_host, and the handle as its one output"),
         (
             "kinds",

@@ -350,6 +350,7 @@ define_op(
     shape=_crop_shape,
     reference=_crop,
     gradient=_crop_gradient,
+    gradient_notes=("partly_refused",),
     constant_inputs=("boxes",),  # of method nearest the gradient is that of bilinear crops, as in TensorFlow
     accuracy=Bound(_crop_error, _SOURCE),
     shape_inputs=("crop_size",),
@@ -366,6 +367,7 @@ define_op(
     shape=_image_gradient_shape,
     reference=_image_gradient,
     gradient=_image_gradient_gradient,
+    gradient_notes=("partly_refused",),
     constant_inputs=("boxes",),
     accuracy=Bound(_image_gradient_error, _SOURCE),
     shape_inputs=("image_size",),
@@ -382,6 +384,7 @@ define_op(
     shape=_box_gradient_shape,
     reference=_box_gradient,
     gradient=_no_second_gradient,
+    gradient_notes=("partly_refused",),
     accuracy=Bound(_box_gradient_error, _SOURCE),
     samples=_box_gradient_samples,
     errors=_box_gradient_errors,

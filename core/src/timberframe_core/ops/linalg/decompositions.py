@@ -139,6 +139,7 @@ define_op(
     reference=_qr,
     accuracy=Residual(_qr_laws, SOURCE),
     gradient=_qr_gradient,
+    gradient_notes=("partly_refused",),
     samples=_qr_samples,
     errors=lambda: [ErrorSample([Arg((3,))], r"input 0 has shape \(3,\); it must have rank 2 or more")],
 )
@@ -218,6 +219,7 @@ define_op(
     reference=_cholesky,
     accuracy=Residual(_cholesky_laws, SOURCE),
     gradient=_cholesky_gradient,
+    gradient_notes=("both_triangles",),
     samples=_cholesky_samples,
     errors=_cholesky_errors,
 )

@@ -179,6 +179,7 @@ define_op(
     reference=_solve,
     accuracy=Bound(_error, SOURCE),
     gradient=_gradient,
+    gradient_notes=("partly_refused",),
     constant_inputs=("l2_regularizer",),
     samples=_samples,
     errors=_errors,

@@ -146,6 +146,7 @@ define_op(
     reference=_eig,
     accuracy=Residual(_eig_laws, SOURCE),
     gradient=_eig_gradient,
+    gradient_notes=("free_phases",),
     samples=_eig_samples,
     errors=_eig_errors,
 )
@@ -294,6 +295,7 @@ define_op(
     reference=_svd,
     accuracy=Residual(_svd_laws, SOURCE),
     gradient=_svd_gradient,
+    gradient_notes=("free_phases", "partly_refused"),
     samples=_svd_samples,
     errors=lambda: [ErrorSample([Arg((3,))], r"input 0 has shape \(3,\); it must have rank 2 or more")],
 )

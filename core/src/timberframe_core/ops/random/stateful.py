@@ -295,6 +295,7 @@ _define_parameterized(
     doc="Gamma numbers of rate 1, `shape` for each of the shape parameters alpha.",
     accuracy=GAMMA,
     gradient=alpha_gradient,
+    gradient_notes=("of_distribution",),
 )
 
 _define_parameterized(

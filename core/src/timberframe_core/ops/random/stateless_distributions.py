@@ -86,6 +86,7 @@ def _define_gammas() -> None:
             9.0,
             accuracy=GAMMA,
             gradient=alpha_gradient,
+            gradient_notes=("of_distribution",),
             doc=doc,
         )
 
