@@ -36,7 +36,7 @@ def prune(wanted: Iterable[Tensor | Operation], feeds: Iterable[Tensor]) -> list
         op = stack.pop()
         if op not in seen:
             seen.add(op)
-            if _is_fed(op, fed):
+            if is_fed(op, fed):
                 continue
             stack.extend(op.control_inputs)
             stack.extend([t.op for t in op.inputs if t not in fed])
@@ -46,7 +46,7 @@ def prune(wanted: Iterable[Tensor | Operation], feeds: Iterable[Tensor]) -> list
     return _topological(order, fed)
 
 
-def _is_fed(op: Operation, fed: Container[Tensor]) -> bool:
+def is_fed(op: Operation, fed: Container[Tensor]) -> bool:
     """Whether feeds stand for the whole operation, so that waiting for it is waiting for nothing."""
     return bool(op.outputs) and all(t in fed for t in op.outputs)
 
@@ -63,7 +63,7 @@ def _topological(order: list[Operation], fed: set[Tensor]) -> list[Operation]:
                 stack.pop()
                 continue
             state[op] = 1
-            before = [] if _is_fed(op, fed) else [*op.control_inputs, *(t.op for t in open_inputs(op) if t not in fed)]
+            before = [] if is_fed(op, fed) else [*op.control_inputs, *(t.op for t in open_inputs(op) if t not in fed)]
             waiting = [b for b in before if state.get(b) != 2]
             if not waiting:
                 state[op] = 2
@@ -131,7 +131,7 @@ class Builder:
         """Adds `order`; `known` maps tensors to values and grows. Gives the nodes that mean an operation ran."""
         ran: dict[Operation, list[Node]] = {}
         for op in order:
-            if _is_fed(op, known):
+            if is_fed(op, known):
                 ran[op] = [known[t].node for t in op.outputs]
                 continue
             if op.unsupported is not None:

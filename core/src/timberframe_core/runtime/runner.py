@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from timberframe_core import recursion
 from timberframe_core.compiler.build import build_program, subgraph
+from timberframe_core.compiler.ir import Subgraph
 from timberframe_core.compiler.plan import BoundStage, Located, Plan, collection_paused
 from timberframe_core.dtypes import variant
 from timberframe_core.errors import CancelledError, OpError
@@ -30,14 +31,22 @@ _DIRECT_CALLS = 16  # shapes of one combination of fetches and feeds that keep t
 class Runner:
     """One combination of fetches and feeds of a graph: its plan, and the shortest way through it."""
 
-    def __init__(self, session: BaseSession, graph: Graph, fetches: Fetches, feeds: tuple[Tensor, ...]) -> None:
+    def __init__(
+        self,
+        session: BaseSession,
+        graph: Graph,
+        fetches: Fetches,
+        feeds: tuple[Tensor, ...],
+        source: Subgraph | None = None,
+    ) -> None:
+        """source: the operations to run, where they are not all that the fetches need."""
         self.session = session
         self.fetches = fetches
         self.feeds = feeds
         self.direct: Callable[..., Any] | None = None
         """The shortest way for the shapes that ran last; calls the general way where it does not suit."""
         self._direct_calls: dict[Any, Callable[..., Any] | None] = {}
-        self._graph = graph
+        self._source = source or subgraph(graph, fetches.elements, feeds)
         self._levels = levels = recursion.levels_of(len(graph.functions))
         self.make_plan()
         self.may_be_direct = not session.config.operation_timeout_in_ms and session.checks is None
@@ -58,8 +67,7 @@ class Runner:
         """Makes the plan, again where there is one: runs in flight end with the one that they began with."""
         runtime = self.session.runtime
         with collection_paused(), recursion.nested(self._levels):
-            build = partial(build_program, subgraph(self._graph, self.fetches.elements, self.feeds))
-            self.plan: Plan = runtime.plan(build)
+            self.plan: Plan = runtime.plan(partial(build_program, self._source))
         lists = any(t.dtype is variant for t in self.feeds)  # which have elements of their own
         self.fed = FedPlans(self.plan, runtime) if runtime.pipeline.has("fed_graph") and not lists else None
         self.direct = None
@@ -82,7 +90,7 @@ class Runner:
                 plan = self.plan_for(inputs)
                 results = iter(run_to_end(plan, inputs, session.runtime, context, on_device))
             if not on_device:
-                results = map(_scalar, results)
+                results = map(scalar, results)
             found = [next(results) if is_tensor else None for is_tensor in self._is_tensor]
         except BaseException as e:
             _stop(context, inputs, e)
@@ -155,11 +163,11 @@ class Runner:
         if self.fetches.single:
             cluster = _only_stage(plan, inputs).cluster
             return (
-                direct if cluster is not None and cluster.outputs[0].shape else lambda *values: _scalar(direct(*values))
+                direct if cluster is not None and cluster.outputs[0].shape else lambda *values: scalar(direct(*values))
             )
         if len(plan.results) == 1:
-            return lambda *values: assemble([_scalar(direct(*values))])
-        return lambda *values: assemble([_scalar(x) for x in direct(*values)])
+            return lambda *values: assemble([scalar(direct(*values))])
+        return lambda *values: assemble([scalar(x) for x in direct(*values)])
 
     def direct_arrays(self, inputs: Sequence[Located], general: Callable[..., Any]) -> Callable[..., Any] | None:
         """A call of host arrays of the shapes of these that gives the array, or the list of them, of the fetches.
@@ -218,6 +226,6 @@ class ComposedRunner(Runner):
         return super().located([*flat, *(flat[i] for i in self._sources)])
 
 
-def _scalar(array: Any) -> Any:
+def scalar(array: Any) -> Any:
     """A result as the caller gets it: TensorFlow returns NumPy scalars for 0-d tensors."""
     return array[()] if array.ndim == 0 else array

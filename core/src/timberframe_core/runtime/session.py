@@ -6,10 +6,10 @@ import sys
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from types import NoneType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from timberframe_core.arguments import instance, listed
 from timberframe_core.config import RunOptions, SessionConfig
@@ -30,6 +30,7 @@ from timberframe_core.runtime.device_array import DeviceArray
 from timberframe_core.runtime.fed_variables import further_reads
 from timberframe_core.runtime.feeds import feed_counts, feed_tensors
 from timberframe_core.runtime.fetches import Fetches, structure_key
+from timberframe_core.runtime.partial_run import PartialPlan, PartialRun
 from timberframe_core.runtime.runner import ComposedRunner, Runner
 from timberframe_core.runtime.runtime import Runtime
 from timberframe_core.runtime.targets import find_target
@@ -37,6 +38,8 @@ from timberframe_core.runtime.variable_values import assign_variables, read_vari
 
 if TYPE_CHECKING:
     from timberframe_core.runtime.explain import Explanation
+
+P = TypeVar("P")
 
 _PLANS = 256  # fetch and feed combinations that are kept
 
@@ -69,9 +72,10 @@ class BaseSession(Evaluator):
         self.checks = Checks(self.config, self.runtime.devices) if Checks.wanted(self.config) else None
         self.closed = False
         self.lock = threading.RLock()
-        self._plans: OrderedDict[Any, Runner] = OrderedDict()
+        self._plans: OrderedDict[Any, Any] = OrderedDict()
+        """Runners, by their fetches and feeds, and plans of partial runs."""
         self._runners: weakref.WeakSet[Runner] = weakref.WeakSet()
-        """Those of `_plans`, and others that callables have."""
+        """Those of `_plans`, and others that callables and partial runs have."""
         self._version = self.graph.version
         self._active: set[CancelToken] = set()
         self._active_lock = threading.RLock()
@@ -127,32 +131,38 @@ class BaseSession(Evaluator):
                 f"fetches or feeds cannot be used as keys ({e}); tensors or names are required"
             ) from None
         if runner is None or self._version != self.graph.version:
-            runner = self._make_runner(key, fetches, feed_dict)
+            runner = self._planned(key, lambda: self._make_runner(fetches, feed_dict))
         if self.closed:
             raise WrongStateError("session is closed; make a new one to run again")
         return runner
 
-    def _make_runner(self, key: Any, fetches: Any, feed_dict: Mapping[Any, Any]) -> Runner:
+    def _make_runner(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> Runner:
+        wanted, feeds = Fetches(self.graph, fetches), feed_tensors(self.graph, feed_dict)
+        counts, further = feed_counts(feed_dict), further_reads(wanted.elements, feeds)
+        if counts or further.tensors:
+            counts = counts or (1,) * len(feeds)
+            return self.add_runner(ComposedRunner(self, self.graph, wanted, feeds, counts, further))
+        return self.add_runner(Runner(self, self.graph, wanted, feeds))
+
+    def _planned(self, key: Any, make: Callable[[], P]) -> P:
+        """What is kept under a key, made where it is not there or the graph has changed."""
         with self.lock:
             if self.closed:
                 raise WrongStateError("session is closed; make a new one to run again")
             if self._version != self.graph.version:
                 self._plans.clear()
                 self._version = self.graph.version
-            runner = self._plans.get(key)
-            if runner is None:
-                wanted, feeds = Fetches(self.graph, fetches), feed_tensors(self.graph, feed_dict)
-                counts, further = feed_counts(feed_dict), further_reads(wanted.elements, feeds)
-                if counts or further.tensors:
-                    counts = counts or (1,) * len(feeds)
-                    runner = ComposedRunner(self, self.graph, wanted, feeds, counts, further)
-                else:
-                    runner = Runner(self, self.graph, wanted, feeds)
-                self._plans[key] = runner
-                self._runners.add(runner)
+            found: P | None = self._plans.get(key)
+            if found is None:
+                found = self._plans[key] = make()
                 if len(self._plans) > _PLANS:
                     self._plans.popitem(last=False)
-            return runner
+            return found
+
+    def add_runner(self, runner: Runner) -> Runner:
+        """Has `close` end the runner, and `set_positions` have it planned again."""
+        self._runners.add(runner)
+        return runner
 
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False) -> Any:
         """A function of the feeds in `feed_list` that returns what `run` would: the fastest way to run again."""
@@ -173,6 +183,32 @@ class BaseSession(Evaluator):
             return self.run(fetches, dict(zip(feeds, values, strict=True)), options, run_metadata)
 
         return call_with_options if accept_options else call
+
+    def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> PartialRun:
+        """Begins a run in several steps; returns the handle that `partial_run` takes.
+
+        fetches, feeds: all that the steps will fetch and feed, as for `run` and `make_callable`.
+        """
+        given = listed(feeds or (), "partial_run_setup: feeds", "tensors or names")
+
+        def make() -> PartialPlan:
+            tensors = feed_tensors(self.graph, dict.fromkeys(given))
+            return PartialPlan(self, self.graph, Fetches(self.graph, fetches), tensors)
+
+        return PartialRun(self._planned((PartialPlan, structure_key(fetches), tuple(given)), make))
+
+    def partial_run(self, handle: PartialRun, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+        """Takes the next step of a run: feeds, then runs what `fetches` needs beyond what earlier steps have run.
+
+        fetches, feed_dict: as for `run`; each that was given to `partial_run_setup` may be given once. Each operation
+        runs once, in the first step whose fetches need it. Raises InvalidArgumentError where they need a feed
+        that has no value yet, for what was not given to `partial_run_setup`, and after the last step or a failed one.
+        """
+        if not isinstance(handle, PartialRun) or handle.plan.session is not self:
+            raise InvalidArgumentError(
+                f"partial_run: {handle!r} is no handle of this session; what its partial_run_setup returns is required"
+            )
+        return handle.run(fetches, feed_dict or {})
 
     # Variables
 
@@ -262,7 +298,7 @@ class BaseSession(Evaluator):
                 token.cancel(CancelledError("the session was closed during the run"))
             self._idle.wait_for(lambda: not self._active, timeout=30)
         with self.lock:
-            for runner in self._plans.values():
+            for runner in list(self._runners):
                 runner.release()
             self._plans.clear()
             self.runtime.close()
