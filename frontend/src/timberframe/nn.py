@@ -9,7 +9,7 @@ from timberframe.lazy import lazy_names as _lazy_names
 globals().update(_namespace("nn"))
 
 _DYNAMIC = ("bidirectional_dynamic_rnn", "dynamic_rnn", "raw_rnn")
-_STATIC = ("static_bidirectional_rnn", "static_rnn")
+_STATIC = ("static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn")
 _LATER = {
     **{name: f"timberframe.recurrent.dynamic:{name}" for name in _DYNAMIC},
     **{name: f"timberframe.recurrent.static:{name}" for name in _STATIC},

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from timberframe.api.arrays import reverse, stack, unstack
+from timberframe.api.arrays import concat, expand_dims, reverse, shape, stack, transpose, unstack
+from timberframe.api.constants import range as number_range
 from timberframe.api.framework import convert_to_tensor
-from timberframe.api.indexing import reverse_sequence
+from timberframe.api.indexing import gather_nd, reverse_sequence, sequence_mask
 from timberframe.api.initializers import constant_initializer, zeros_initializer
 from timberframe.api.selection import cast
 from timberframe.layers.base import InputSpec, Layer
-from timberframe.recurrent.base import input_depth
-from timberframe.recurrent.cells import GRUCell, LSTMCell
+from timberframe.recurrent.base import input_depth, zeros_for
+from timberframe.recurrent.cells import GRUCell, LSTMCell, LSTMStateTuple
 from timberframe.recurrent.dynamic import dynamic_rnn
 from timberframe.recurrent.static import static_rnn
 from timberframe.recurrent.steps import check_cell
-from timberframe_core.dtypes import int64
+from timberframe_core.dtypes import int32, int64
 from timberframe_core.errors import InvalidArgumentError
 
 
@@ -69,12 +70,49 @@ class GRUBlockCell(GRUBlockCellV2):
         self.built = True
 
 
-class LSTMBlockFusedCell(Layer):
-    """An LSTM along time: ``outputs, state = cell(inputs, initial_state, dtype, sequence_length)``.
+class LSTMBlockWrapper(Layer):
+    """Base of LSTMs along time: ``outputs, state = cell(inputs, initial_state, dtype, sequence_length)``.
 
-    inputs: [time, batch, size]. The state is an `LSTMStateTuple`. The variables are those of `LSTMBlockCell`, in scope
-    lstm_fused_cell.
+    inputs: [time, batch, size]. The state is an `LSTMStateTuple`. A class of the user's own says `num_units` and has a
+    method `_call_cell(inputs, c, h, dtype, sequence_length)` that returns c and h of all steps, [time, batch, units].
     """
+
+    @property
+    def num_units(self) -> int:
+        """The number of units."""
+        raise NotImplementedError
+
+    def call(
+        self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None
+    ) -> tuple[Any, Any]:
+        """The outputs [time, batch, units], zero after the end of a row, and the state at the ends of the rows."""
+        self._check_given(initial_state, dtype)
+        steps = convert_to_tensor(inputs)
+        count, batch = shape(steps)[0], shape(steps)[1]
+        first = LSTMStateTuple(*initial_state) if initial_state is not None else self._zeros(batch, dtype)
+        lengths = None if sequence_length is None else convert_to_tensor(sequence_length)
+        c, h = self._call_cell(steps, first.c, first.h, dtype or first.c.dtype, lengths)
+        if lengths is None:
+            return h, LSTMStateTuple(c[-1], h[-1])
+        h = h * expand_dims(transpose(sequence_mask(lengths, count, h.dtype)), 2)
+        at = stack([cast(lengths, int32), number_range(batch)], 1)
+        ends = (gather_nd(concat([expand_dims(a, 0), b], 0), at) for a, b in zip(first, (c, h), strict=True))
+        return h, LSTMStateTuple(*ends)
+
+    def _zeros(self, batch: Any, dtype: Any) -> LSTMStateTuple:
+        none = zeros_for(batch, self.num_units, dtype)
+        return LSTMStateTuple(none, none)
+
+    def _check_given(self, initial_state: Any, dtype: Any) -> None:
+        if initial_state is None and dtype is None:
+            raise InvalidArgumentError(f"cell '{self.name}': initial_state and dtype are None; give one of them")
+
+    def _call_cell(self, inputs: Any, c: Any, h: Any, dtype: Any, sequence_length: Any) -> tuple[Any, Any]:
+        raise NotImplementedError
+
+
+class LSTMBlockFusedCell(LSTMBlockWrapper):
+    """An LSTM along time, called as `LSTMBlockWrapper` is, with the variables of `LSTMBlockCell` in its own scope."""
 
     def __init__(
         self,
@@ -92,7 +130,6 @@ class LSTMBlockFusedCell(Layer):
 
     @property
     def num_units(self) -> int:
-        """The number of units."""
         return self._cell.output_size
 
     def build(self, input_shape: Any) -> None:
@@ -103,13 +140,25 @@ class LSTMBlockFusedCell(Layer):
         self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None
     ) -> tuple[Any, Any]:
         """The outputs [time, batch, units], and the last state."""
-        if initial_state is None and dtype is None:
-            raise InvalidArgumentError(f"cell '{self.name}': initial_state and dtype are None; give one of them")
+        self._check_given(initial_state, dtype)
         steps = convert_to_tensor(inputs)
         return dynamic_rnn(self._cell, steps, sequence_length, initial_state, dtype, time_major=True)
 
 
-class FusedRNNCellAdaptor:
+class FusedRNNCell:
+    """Base of networks along time: ``outputs, state = cell(inputs, initial_state, dtype, sequence_length, scope)``.
+
+    inputs: [time, batch, size], or a list of tensors [batch, size].
+    """
+
+    def __call__(
+        self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None, scope: Any = None
+    ) -> tuple[Any, Any]:
+        """The outputs [time, batch, size], or a list of them, and the last state."""
+        raise NotImplementedError
+
+
+class FusedRNNCellAdaptor(FusedRNNCell):
     """A cell along time, called as `LSTMBlockFusedCell` is.
 
     use_dynamic_rnn: by a loop of the graph, else with nodes for each step, whose number must be known.
@@ -130,18 +179,18 @@ class FusedRNNCellAdaptor:
         return (outputs if isinstance(inputs, list) else stack(outputs)), state
 
 
-class TimeReversedFusedRNN:
+class TimeReversedFusedRNN(FusedRNNCell):
     """A network called as `LSTMBlockFusedCell` is, run from the end of each row; its outputs keep the order of time."""
 
     def __init__(self, cell: Any) -> None:
         self._cell = cell
 
     def __call__(
-        self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None, **arguments: Any
+        self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None, scope: Any = None
     ) -> tuple[Any, Any]:
         """The outputs [time, batch, size], and the state at the beginning of the rows."""
         backwards = _reversed(convert_to_tensor(inputs), sequence_length)
-        outputs, state = self._cell(backwards, initial_state, dtype, sequence_length, **arguments)
+        outputs, state = self._cell(backwards, initial_state, dtype, sequence_length, scope=scope)
         return _reversed(outputs, sequence_length), state
 
 

@@ -3,27 +3,48 @@
 import sys as _sys
 
 from timberframe.boundary import guard as _guard
-from timberframe.contrib.cells import LayerNormBasicLSTMCell as LayerNormBasicLSTMCell
+from timberframe.contrib.cells import IntersectionRNNCell as IntersectionRNNCell
 from timberframe.contrib.cells import NASCell as NASCell
+from timberframe.contrib.cells import PhasedLSTMCell as PhasedLSTMCell
 from timberframe.contrib.cells import UGRNNCell as UGRNNCell
 from timberframe.contrib.convolutional_cells import Conv1DLSTMCell as Conv1DLSTMCell
 from timberframe.contrib.convolutional_cells import Conv2DLSTMCell as Conv2DLSTMCell
 from timberframe.contrib.convolutional_cells import Conv3DLSTMCell as Conv3DLSTMCell
 from timberframe.contrib.convolutional_cells import ConvLSTMCell as ConvLSTMCell
+from timberframe.contrib.fused_cells import FusedRNNCell as FusedRNNCell
 from timberframe.contrib.fused_cells import FusedRNNCellAdaptor as FusedRNNCellAdaptor
 from timberframe.contrib.fused_cells import GRUBlockCell as GRUBlockCell
 from timberframe.contrib.fused_cells import GRUBlockCellV2 as GRUBlockCellV2
 from timberframe.contrib.fused_cells import LSTMBlockCell as LSTMBlockCell
 from timberframe.contrib.fused_cells import LSTMBlockFusedCell as LSTMBlockFusedCell
+from timberframe.contrib.fused_cells import LSTMBlockWrapper as LSTMBlockWrapper
 from timberframe.contrib.fused_cells import TimeReversedFusedRNN as TimeReversedFusedRNN
+from timberframe.contrib.grid_cells import BidirectionalGridLSTMCell as BidirectionalGridLSTMCell
+from timberframe.contrib.grid_cells import GridLSTMCell as GridLSTMCell
+from timberframe.contrib.grid_cells import TimeFreqLSTMCell as TimeFreqLSTMCell
+from timberframe.contrib.independent_cells import IndRNNCell as IndRNNCell
+from timberframe.contrib.independent_cells import IndyGRUCell as IndyGRUCell
+from timberframe.contrib.independent_cells import IndyLSTMCell as IndyLSTMCell
+from timberframe.contrib.independent_cells import SRUCell as SRUCell
+from timberframe.contrib.lstm_cells import CoupledInputForgetGateLSTMCell as CoupledInputForgetGateLSTMCell
+from timberframe.contrib.lstm_cells import GLSTMCell as GLSTMCell
+from timberframe.contrib.lstm_cells import LayerNormBasicLSTMCell as LayerNormBasicLSTMCell
+from timberframe.contrib.lstm_cells import LayerNormLSTMCell as LayerNormLSTMCell
+from timberframe.contrib.lstm_cells import WeightNormLSTMCell as WeightNormLSTMCell
 from timberframe.contrib.stacked_networks import stack_bidirectional_dynamic_rnn as stack_bidirectional_dynamic_rnn
 from timberframe.contrib.stacked_networks import stack_bidirectional_rnn as stack_bidirectional_rnn
 from timberframe.contrib.wrapped_cells import AttentionCellWrapper as AttentionCellWrapper
+from timberframe.contrib.wrapped_cells import CompiledWrapper as CompiledWrapper
 from timberframe.contrib.wrapped_cells import EmbeddingWrapper as EmbeddingWrapper
+from timberframe.contrib.wrapped_cells import HighwayWrapper as HighwayWrapper
 from timberframe.contrib.wrapped_cells import InputProjectionWrapper as InputProjectionWrapper
 from timberframe.contrib.wrapped_cells import OutputProjectionWrapper as OutputProjectionWrapper
+from timberframe.recurrent.base import RNNCell as LayerRNNCell  # noqa: F401 - a name of this module
 from timberframe.recurrent.rnn_cell import *  # noqa: F403 - the same names
 from timberframe.recurrent.static import static_bidirectional_rnn as static_bidirectional_rnn
 from timberframe.recurrent.static import static_rnn as static_rnn
+from timberframe.recurrent.static import static_state_saving_rnn as static_state_saving_rnn
+from timberframe.recurrent.steps import best_effort_input_batch_size as best_effort_input_batch_size
+from timberframe.recurrent.steps import transpose_batch_time as transpose_batch_time
 
 _guard([_sys.modules[__name__]])  # here, since `import timberframe` does not load this module

@@ -1,4 +1,4 @@
-"""Cells of `tf.contrib.rnn` around other cells: attention to their own past, projections, embeddings."""
+"""Cells of `tf.contrib.rnn` around other cells: attention to their own past, projections, embeddings, highways."""
 
 from __future__ import annotations
 
@@ -8,26 +8,20 @@ from typing import Any
 
 from timberframe.api.arrays import concat, expand_dims, reshape, split
 from timberframe.api.composites import embedding_lookup
-from timberframe.api.initializers import zeros_initializer
-from timberframe.api.nn import bias_add, conv2d
+from timberframe.api.framework import convert_to_tensor
+from timberframe.api.initializers import constant_initializer
+from timberframe.api.nn import conv2d
 from timberframe.api.random_initializers import random_uniform_initializer
 from timberframe.api.reduction import reduce_sum
 from timberframe.api.softmax import softmax
-from timberframe.api.unary import tanh
+from timberframe.api.unary import sigmoid, tanh
 from timberframe.api.variable_scope import get_variable, get_variable_scope, variable_scope
-from timberframe.recurrent.base import RNNCell
+from timberframe.contrib.linear import linear
+from timberframe.recurrent.base import RNNCell, affine
 from timberframe.recurrent.steps import check_cell
+from timberframe.recurrent.wrappers import CellWrapper
 from timberframe_core import nest
 from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.graph.apply import apply_op
-
-
-def _linear(parts: list[Any], size: int) -> Any:
-    """concat(parts, 1) . kernel + bias, variables of the current scope."""
-    joined = parts[0] if len(parts) == 1 else concat(parts, 1)
-    kernel = get_variable("kernel", [joined.shape.as_list()[1], size], joined.dtype)
-    bias = get_variable("bias", [size], joined.dtype, zeros_initializer())
-    return bias_add(apply_op("MatMul", [joined, kernel]), bias)
 
 
 class AttentionCellWrapper(RNNCell):
@@ -74,11 +68,11 @@ class AttentionCellWrapper(RNNCell):
         cell_state, attention, past = before
         past = reshape(past, [-1, self._length, self._size])
         size = self._input_size or inputs.shape.as_list()[1]
-        output, cell_state = self._cell(_linear([inputs, attention], size), cell_state)
+        output, cell_state = self._cell(linear([inputs, attention], size), cell_state)
         query = concat(nest.flatten(cell_state), 1) if nest.is_nested(cell_state) else cell_state
         attention = self._attention(query, past)
         with variable_scope("attn_output_projection"):
-            output = _linear([output, attention], self._size)
+            output = linear([output, attention], self._size)
         past = reshape(concat([past[:, 1:], expand_dims(output, 1)], 1), [-1, self._size * self._length])
         after = (cell_state, attention, past)
         return output, after if self._state_is_tuple else concat(list(after), 1)
@@ -92,7 +86,7 @@ class AttentionCellWrapper(RNNCell):
             direction = get_variable("attn_v", [self._hidden_size], query.dtype)
             steps: Any = reshape(past, [-1, self._length, 1, self._size])
             hidden: Any = conv2d(steps, kernel, [1, 1, 1, 1], "SAME")
-            wanted: Any = reshape(_linear([query], self._hidden_size), [-1, 1, 1, self._hidden_size])
+            wanted: Any = reshape(linear([query], self._hidden_size), [-1, 1, 1, self._hidden_size])
             weights: Any = softmax(reduce_sum(direction * tanh(hidden + wanted), [2, 3]))
             seen = reduce_sum(reshape(weights, [-1, self._length, 1, 1]) * steps, [1, 2])
             return reshape(seen, [-1, self._size])
@@ -129,7 +123,7 @@ class InputProjectionWrapper(_Around):
         self._num_proj, self._activation = num_proj, activation
 
     def call(self, inputs: Any, state: Any) -> Any:
-        projected = _linear([inputs], self._num_proj)
+        projected = linear([inputs], self._num_proj)
         return self._cell(projected if self._activation is None else self._activation(projected), state)
 
 
@@ -150,7 +144,7 @@ class OutputProjectionWrapper(_Around):
 
     def call(self, inputs: Any, state: Any) -> Any:
         output, after = self._cell(inputs, state)
-        projected = _linear([output], self._output_size)
+        projected = linear([output], self._output_size)
         return (projected if self._activation is None else self._activation(projected)), after
 
 
@@ -172,3 +166,45 @@ class EmbeddingWrapper(_Around):
         initializer = self._initializer or get_variable_scope().initializer or random_uniform_initializer(-bound, bound)
         table = get_variable("embedding", self._shape, nest.flatten(state)[0].dtype, initializer)
         return self._cell(embedding_lookup(table, reshape(inputs, [-1])), state)
+
+
+class HighwayWrapper(CellWrapper):
+    """A cell whose outputs are gate * inputs + (1 - gate) * outputs, gate = sigmoid(inputs . carry_w + carry_b).
+
+    The inputs must have the shapes of the outputs (Srivastava et al. 2015). couple_carry_transform_gates: without it
+    the outputs have a gate of their own, of transform_w and transform_b. carry_bias_init: first value of carry_b; that
+    of transform_b is its negative. The variables are in the scope around the cell.
+    """
+
+    def __init__(self, cell: Any, couple_carry_transform_gates: bool = True, carry_bias_init: float = 1.0) -> None:
+        super().__init__(cell)
+        self._coupled, self._carry_bias = couple_carry_transform_gates, carry_bias_init
+
+    def call(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+        outputs, after = self._cell(inputs, state, scope)
+        nest.assert_same_structure(inputs, outputs)
+        return nest.map_structure(self._highway, inputs, outputs), after
+
+    def _highway(self, inputs: Any, outputs: Any) -> Any:
+        inputs = convert_to_tensor(inputs)
+        inputs.shape.assert_is_compatible_with(outputs.shape)
+        carried: Any = _gate("carry", inputs, self._carry_bias)
+        passed: Any = 1 - carried if self._coupled else _gate("transform", inputs, -self._carry_bias)
+        return inputs * carried + outputs * passed
+
+
+def _gate(name: str, inputs: Any, bias: float) -> Any:
+    size = inputs.shape.as_list()[1]
+    kernel = get_variable(f"{name}_w", [size, size], inputs.dtype)
+    shift = get_variable(f"{name}_b", [size], inputs.dtype, constant_initializer(bias))
+    return sigmoid(affine([inputs], kernel, shift))
+
+
+class CompiledWrapper(CellWrapper):
+    """A cell as it is: devices compile all that they run. compile_stateful is TensorFlow's and changes nothing."""
+
+    def __init__(self, cell: Any, compile_stateful: bool = False) -> None:
+        super().__init__(cell)
+
+    def call(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+        return self._cell(inputs, state, scope)

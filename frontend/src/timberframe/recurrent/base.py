@@ -43,7 +43,7 @@ class RNNCell(Layer):
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """A state of zeros. batch_size: an integer or a scalar tensor."""
         with name_scope(f"{type(self).__name__}ZeroState"):
-            return nest.map_structure(lambda size: zeros_for(batch_size, size, dtype), self.state_size)
+            return zero_states(self.state_size, batch_size, dtype)
 
     def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
         """`zero_state` for the batch and the dtype of inputs, or for those given."""
@@ -55,6 +55,11 @@ class RNNCell(Layer):
                 f"{type(self).__name__}.get_initial_state: batch_size or dtype is None; give both, or inputs"
             )
         return self.zero_state(batch_size, dtype)
+
+
+def zero_states(state_size: Any, batch_size: Any, dtype: Any) -> Any:
+    """States of zeros: [batch_size, *size] for each size of a structure of sizes."""
+    return nest.map_structure(lambda size: zeros_for(batch_size, size, dtype), state_size)
 
 
 def zeros_for(batch_size: Any, size: Any, dtype: Any) -> Tensor:
@@ -79,7 +84,8 @@ def input_depth(cell: RNNCell, inputs_shape: Any) -> int:
 
 def affine(parts: list[Any], kernel: Any, bias: Any) -> Any:
     """concat(parts, 1) . kernel + bias."""
-    return bias_add(apply_op("MatMul", [concat(parts, 1), kernel]), bias)
+    joined = parts[0] if len(parts) == 1 else concat(parts, 1)
+    return bias_add(apply_op("MatMul", [joined, kernel]), bias)
 
 
 def activation_of(cell: str, given: Any, default: Callable[[Any], Any]) -> Callable[[Any], Any]:

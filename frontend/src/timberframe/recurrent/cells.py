@@ -200,7 +200,7 @@ class LSTMCell(RNNCell):
         self._num_units, self._num_proj = num_units, num_proj
         self._use_peepholes, self._cell_clip, self._proj_clip = use_peepholes, cell_clip, proj_clip
         self._initializer, self._forget_bias, self._state_is_tuple = initializer, forget_bias, state_is_tuple
-        self._activation = activation_of("LSTMCell", activation, tanh)
+        self._activation = activation_of(type(self).__name__, activation, tanh)
 
     @property
     def state_size(self) -> Any:
@@ -226,17 +226,26 @@ class LSTMCell(RNNCell):
     def call(self, inputs: Any, state: Any) -> Any:
         before: Any = state if self._state_is_tuple else split(state, [self._num_units, self.output_size], 1)
         c, h = before
-        gates: Any = split(affine([inputs, h], self._kernel, self._bias), 4, 1)
-        i, j, f, o = gates
+        i, j, f, o = self._gates(inputs, h)
         f = f + self._forget_bias
         if self._use_peepholes:
             i, f = i + c * self._of_i, f + c * self._of_f
-        c = sigmoid(f) * c + sigmoid(i) * self._activation(j)
-        if self._cell_clip is not None:
-            c = clip_by_value(c, -self._cell_clip, self._cell_clip)
+        c = self._bounded(sigmoid(f) * c + sigmoid(i) * self._activation(j))
         h = sigmoid(o + c * self._of_o if self._use_peepholes else o) * self._activation(c)
         if self._num_proj is not None:
-            h = apply_op("MatMul", [h, self._projection])
-            if self._proj_clip is not None:
-                h = clip_by_value(h, -self._proj_clip, self._proj_clip)
+            h = self._projected(h)
         return h, LSTMStateTuple(c, h) if self._state_is_tuple else concat([c, h], 1)
+
+    def _gates(self, inputs: Any, h: Any) -> Any:
+        return split(affine([inputs, h], self._kernel, self._bias), 4, 1)
+
+    def _bounded(self, c: Any) -> Any:
+        return clipped(c, self._cell_clip)
+
+    def _projected(self, h: Any) -> Any:
+        return clipped(apply_op("MatMul", [h, self._projection]), self._proj_clip)
+
+
+def clipped(x: Any, bound: float | None) -> Any:
+    """x between -bound and bound, or as it is for None."""
+    return x if bound is None else clip_by_value(x, -bound, bound)

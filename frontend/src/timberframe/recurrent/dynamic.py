@@ -13,7 +13,7 @@ from timberframe.api.selection import cast, where
 from timberframe.api.tensor_array import TensorArray
 from timberframe.api.variable_scope import variable_scope
 from timberframe.recurrent.base import RNNCell, zeros_for
-from timberframe.recurrent.steps import check_cell, ends, first_state, kept, lengths_of, swap_time_and_batch
+from timberframe.recurrent.steps import check_cell, ends, first_state, kept, lengths_of, transpose_batch_time
 from timberframe_core import nest
 from timberframe_core.dtypes import as_dtype, int32, int64
 from timberframe_core.graph.apply import apply_op
@@ -43,7 +43,7 @@ def dynamic_rnn(
     check_cell("dynamic_rnn", cell)
     with variable_scope(scope or "rnn"):
         given = nest.map_structure(convert_to_tensor, inputs)
-        steps = given if time_major else nest.map_structure(swap_time_and_batch, given)
+        steps = given if time_major else nest.map_structure(transpose_batch_time, given)
         first = nest.flatten(steps)[0]
         sizes = shape(first)
         known = first.static_shape
@@ -53,7 +53,7 @@ def dynamic_rnn(
         state = first_state(cell, initial_state, batch, dtype, "dynamic_rnn")
         of_outputs = nest.flatten(state)[0].dtype if dtype is None else as_dtype(dtype).base_dtype
         outputs, last = _run(cell, steps, count, batch, lengths, state, of_outputs)
-    return outputs if time_major else nest.map_structure(swap_time_and_batch, outputs), last
+    return outputs if time_major else nest.map_structure(transpose_batch_time, outputs), last
 
 
 def _run(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from timberframe.api.arrays import shape
-from timberframe.api.framework import convert_to_tensor
+from timberframe.api.arrays import identity, shape
+from timberframe.api.framework import control_dependencies, convert_to_tensor
 from timberframe.api.indexing import reverse_sequence
 from timberframe.api.selection import cast
 from timberframe.api.variable_scope import variable_scope
@@ -50,6 +50,36 @@ def static_rnn(
             output, state = ends(time, lengths, output, state, after)
             outputs.append(output)
     return outputs, state
+
+
+def static_state_saving_rnn(
+    cell: RNNCell,
+    inputs: Sequence[Any],
+    state_saver: Any,
+    state_name: Any,
+    sequence_length: Any = None,
+    scope: Any = None,
+) -> tuple[list[Any], Any]:
+    """`static_rnn` whose state goes on from one batch to the next.
+
+    state_saver: an object with methods `state(name)`, which returns a state, and `save_state(name, value)`, which
+    returns an operation that keeps it. state_name: a name, or for a state of several tensors a tuple of as many names.
+    The last output and the returned state wait for the states to be kept.
+    """
+    check_cell("static_state_saving_rnn", cell)
+    nested = nest.is_nested(cell.state_size)
+    names = nest.flatten(state_name)
+    if nested != nest.is_nested(state_name) or len(names) != len(nest.flatten(cell.state_size)):
+        raise InvalidArgumentError(
+            f"tf.nn.static_state_saving_rnn: state_name is {state_name!r} for a state of sizes {cell.state_size}; a "
+            "name for each tensor of the state is required"
+        )
+    first = nest.pack_sequence_as(cell.state_size, [state_saver.state(name) for name in names])
+    outputs, state = static_rnn(cell, inputs, first, sequence_length=sequence_length, scope=scope)
+    kept = [state_saver.save_state(name, x) for name, x in zip(names, nest.flatten(state), strict=True)]
+    with control_dependencies(kept):
+        outputs[-1] = nest.map_structure(identity, outputs[-1])
+        return outputs, nest.map_structure(identity, state)
 
 
 def static_bidirectional_rnn(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from timberframe.api.arrays import transpose
+from timberframe.api.arrays import shape, transpose
 from timberframe.api.framework import convert_to_tensor
 from timberframe.api.selection import cast, where
 from timberframe.recurrent.base import RNNCell
@@ -64,10 +64,30 @@ def kept(over: Tensor, old: Tensor, new: Tensor) -> Any:
     return new if new.shape.ndims == 0 else where(over, old, new)
 
 
-def swap_time_and_batch(x: Tensor) -> Tensor:
-    """The first two axes of a tensor in the other order."""
-    rank = x.shape.ndims
+def transpose_batch_time(x: Any) -> Any:
+    """The first two axes of a tensor in the other order; it must have two at least."""
+    given = convert_to_tensor(x)
+    rank = given.shape.ndims
+    if rank is not None and rank < 2:
+        raise InvalidArgumentError(
+            f"transpose_batch_time: x has shape {format_shape(given.static_shape)}; two axes at least are required"
+        )
     if rank is not None:
-        return transpose(x, [1, 0, *range(2, rank)])
-    order = apply_op("ConcatV2", [[[1, 0], apply_op("Range", [2, apply_op("Rank", [x]), 1])], 0])
-    return transpose(x, order)
+        return transpose(given, [1, 0, *range(2, rank)])
+    order = apply_op("ConcatV2", [[[1, 0], apply_op("Range", [2, apply_op("Rank", [given]), 1])], 0])
+    return transpose(given, order)
+
+
+def best_effort_input_batch_size(flat_input: Any) -> Any:
+    """The size of the batch of inputs [time, batch, ...]: a number where the shape of one says it, else a tensor."""
+    tensors = [convert_to_tensor(x) for x in flat_input]
+    for given in tensors:
+        known = given.static_shape
+        if known is not None and len(known) < 2:
+            raise InvalidArgumentError(
+                f"best_effort_input_batch_size: input '{given.name}' has shape {format_shape(known)}; two axes at "
+                "least are required"
+            )
+        if known is not None and known[1] is not None:
+            return known[1]
+    return shape(tensors[0])[1]

@@ -70,7 +70,7 @@ class MultiRNNCell(RNNCell):
         return current, tuple(after) if self._state_is_tuple else concat(after, 1)
 
 
-class _Wrapper(RNNCell):
+class CellWrapper(RNNCell):
     """Base of cells around one other cell, with whose variables and sizes they are."""
 
     def __init__(self, cell: RNNCell) -> None:
@@ -101,7 +101,7 @@ class _Wrapper(RNNCell):
         raise NotImplementedError
 
 
-class DropoutWrapper(_Wrapper):
+class DropoutWrapper(CellWrapper):
     """Dropout of a cell's inputs, states and outputs; the probabilities are those of keeping a value.
 
     variational_recurrent: the same values are dropped in all steps of a run (Gal and Ghahramani 2016); it needs dtype,
@@ -202,7 +202,7 @@ def _chosen(state: Any, visit: Callable[[Any], Any]) -> Any:
     return [_chosen(x, visit) for x in state]
 
 
-class ResidualWrapper(_Wrapper):
+class ResidualWrapper(CellWrapper):
     """Adds a cell's inputs to its outputs, or what residual_fn makes of (inputs, outputs)."""
 
     def __init__(self, cell: RNNCell, residual_fn: Callable[[Any, Any], Any] | None = None) -> None:
@@ -222,7 +222,7 @@ def _sum(x: Any, y: Any) -> Any:
     return apply_op("AddV2", [added, to])
 
 
-class DeviceWrapper(_Wrapper):
+class DeviceWrapper(CellWrapper):
     """Puts a cell on a device, a name or a function of operations."""
 
     def __init__(self, cell: RNNCell, device: Any) -> None:

@@ -13,7 +13,7 @@ from timberframe.api.selection import where
 from timberframe.api.tensor_array import TensorArray
 from timberframe.api.variable_scope import variable_scope
 from timberframe.recurrent.base import zeros_for
-from timberframe.recurrent.steps import swap_time_and_batch
+from timberframe.recurrent.steps import transpose_batch_time
 from timberframe_core import nest
 from timberframe_core.dtypes import int32
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
@@ -96,7 +96,7 @@ def dynamic_decode(
         with suppress(NotImplementedError):  # most decoders have nothing left to do
             outputs, state = decoder.finalize(outputs, state, lengths)
         if not output_time_major:
-            outputs = nest.map_structure(swap_time_and_batch, outputs)
+            outputs = nest.map_structure(transpose_batch_time, outputs)
     return outputs, state, lengths
 
 

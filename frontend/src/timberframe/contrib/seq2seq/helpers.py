@@ -15,7 +15,7 @@ from timberframe.api.random import multinomial
 from timberframe.api.reduction import argmax, reduce_all
 from timberframe.api.selection import cast
 from timberframe.api.tensor_array import TensorArray
-from timberframe.recurrent.steps import swap_time_and_batch
+from timberframe.recurrent.steps import transpose_batch_time
 from timberframe_core import nest
 from timberframe_core.dtypes import as_dtype, int32
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, WrongStateError
@@ -148,7 +148,7 @@ class TrainingHelper(_HelperOfRows):
                 convert_to_tensor(inputs) if isinstance(inputs, list) else nest.map_structure(convert_to_tensor, inputs)
             )
             self._inputs = given
-            steps = given if time_major else nest.map_structure(swap_time_and_batch, given)
+            steps = given if time_major else nest.map_structure(transpose_batch_time, given)
             self._most_steps = _rows(nest.flatten(steps)[0])
             self._arrays = nest.map_structure(unstacked, steps)
             self._lengths = self._checked(vector_of("TrainingHelper", "sequence_length", sequence_length))

@@ -12,7 +12,7 @@ from timberframe.api.random import random_uniform
 from timberframe.api.reduction import reduce_all, reduce_any
 from timberframe.api.selection import where
 from timberframe.contrib.seq2seq.helpers import TrainingHelper, drawn_classes, embedding_function, unstacked
-from timberframe.recurrent.steps import swap_time_and_batch
+from timberframe.recurrent.steps import transpose_batch_time
 from timberframe_core import nest
 from timberframe_core.dtypes import bool_
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
@@ -83,7 +83,7 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
             if auxiliary_inputs is not None:
                 extra = nest.map_structure(convert_to_tensor, auxiliary_inputs)
                 inputs = nest.map_structure(lambda x, y: concat([x, y], -1), inputs, extra)
-                steps = extra if time_major else nest.map_structure(swap_time_and_batch, extra)
+                steps = extra if time_major else nest.map_structure(transpose_batch_time, extra)
                 self._auxiliary = nest.map_structure(unstacked, steps)
             super().__init__(inputs, sequence_length, time_major, name)
 
