@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import NamedTuple
 
 _folders: tuple[str, ...] = (os.path.dirname(os.path.abspath(__file__)) + os.sep,)
 
@@ -24,11 +25,19 @@ def library_folders() -> tuple[str, ...]:
     return _folders
 
 
-def user_line() -> tuple[str, int] | None:
-    """File and line of the nearest caller that is no library code; None where all callers are."""
+class Line(NamedTuple):
+    """A line of a program, and the function that it is in."""
+
+    file: str
+    number: int
+    function: str
+
+
+def user_line() -> Line | None:
+    """The line of the nearest caller that is no library code; None where all callers are."""
     frame = sys._getframe(1)
     while frame.f_code.co_filename.startswith(_folders):
         if frame.f_back is None:
             return None
         frame = frame.f_back
-    return frame.f_code.co_filename, frame.f_lineno
+    return Line(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)

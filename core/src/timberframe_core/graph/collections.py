@@ -39,6 +39,11 @@ class Collections:
         """The names of all collections."""
         return [k for k in self._collections if isinstance(k, str)]
 
+    @property
+    def collections(self) -> list[Any]:
+        """The names of all collections; see also `get_all_collection_keys`."""
+        return list(self._collections)
+
     def clear_collection(self, name: Any) -> None:
         """Drops a collection."""
         self._collections.pop(_key(name), None)

@@ -13,6 +13,7 @@ from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, Miss
 from timberframe_core.graph.attributes import complete_attrs
 from timberframe_core.graph.collections import Collections
 from timberframe_core.graph.defaults import Defaults
+from timberframe_core.graph.feeds_and_fetches import FeedsAndFetches
 from timberframe_core.graph.gradient_overrides import GradientOverrides
 from timberframe_core.graph.inference import check_inputs, infer_outputs, output_dtypes
 from timberframe_core.graph.operation import Operation, Tensor
@@ -42,7 +43,7 @@ class Scopes(threading.local):
         self.gradients: Mapping[str, str] = {}
 
 
-class Graph(Collections, GradientOverrides):
+class Graph(Collections, GradientOverrides, FeedsAndFetches):
     """A dataflow graph. Operations are only ever added; several threads may add to one graph."""
 
     is_body = False
@@ -58,6 +59,7 @@ class Graph(Collections, GradientOverrides):
         self._scopes: Scopes = Scopes()
         self._lock = threading.RLock()
         self._finalized = False
+        self._not_fed, self._not_fetched = set(), set()
         self.functions: dict[str, FuncGraph] = {}
         """Bodies that While, If and calls name in their attrs."""
         self.version = 0
@@ -186,14 +188,6 @@ class Graph(Collections, GradientOverrides):
                 op.control_inputs = (*op.control_inputs, control_input)
                 self.version += 1
 
-    def is_feedable(self, tensor: Any) -> bool:
-        """Whether a run may replace this value."""
-        return tensor.graph is self and tensor.dtype.name not in ("resource", "variant")
-
-    def is_fetchable(self, tensor_or_op: Any) -> bool:
-        """Whether a run can return this value, or run this operation."""
-        return self.is_feedable(tensor_or_op) if isinstance(tensor_or_op, Tensor) else tensor_or_op.graph is self
-
     def close_loop(self, merge: Operation, index: int, tensor: Tensor) -> None:
         """Makes `tensor`, which a NextIteration of a later iteration makes, an input of a Merge that exists already."""
         with self._lock:
@@ -233,6 +227,11 @@ class Graph(Collections, GradientOverrides):
                 del self._operations[operations:]
                 self._names, self.functions = names, functions
                 raise
+
+    @property
+    def building_function(self) -> bool:
+        """Whether this is the body of a function."""
+        return self.is_body
 
     # Functions
 
@@ -314,6 +313,18 @@ class Graph(Collections, GradientOverrides):
             yield
         finally:
             self._scopes.devices.pop()
+
+    @contextmanager
+    def container(self, container_name: str) -> Iterator[str]:
+        """Puts the variables, queues, tables and readers made inside into a container, which `Session.reset` can drop.
+
+        Resources of equal names in two containers are two resources.
+        """
+        before, self._scopes.container = self._scopes.container, _text(container_name, "name of a container")
+        try:
+            yield container_name
+        finally:
+            self._scopes.container = before
 
     def has_device_scope(self) -> bool:
         """Whether a `device` block of this thread surrounds new operations."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from traceback import FrameSummary, StackSummary
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
 from timberframe_core.graph.defaults import default_session
+from timberframe_core.graph.reference import Reference
 from timberframe_core.graph.tensor_shape import TensorShape
 from timberframe_core.library import user_line
 from timberframe_core.shapes import Shape, format_shape
@@ -77,6 +79,17 @@ class Tensor:
     def device(self) -> str:
         """The device that its operation asks for."""
         return self.op.device
+
+    @property
+    def ndim(self) -> int | None:
+        """The number of dimensions, None where it is not known."""
+        return self.shape.ndims
+
+    def ref(self) -> Reference:
+        """What stands for the tensor itself in sets and dicts, also where `==` compares values."""
+        return Reference(self)
+
+    experimental_ref = ref
 
     def consumers(self) -> list[Operation]:
         """The operations of the graph that have this tensor as an input."""
@@ -174,7 +187,21 @@ class Operation:
     @property
     def where(self) -> str:
         """file:line of the user's code that made this operation."""
-        return "" if self._where is None else f"{self._where[0]}:{self._where[1]}"
+        return "" if self._where is None else f"{self._where.file}:{self._where.number}"
+
+    @property
+    def traceback(self) -> StackSummary:
+        """The line of the user's code that made this operation, as a stack of one entry; of none for no such code."""
+        where = self._where
+        return StackSummary.from_list([] if where is None else [FrameSummary(where.file, where.number, where.function)])
+
+    def values(self) -> tuple[Tensor, ...]:
+        """Its outputs, which messages of TensorFlow 1 list so."""
+        return self.outputs
+
+    def colocation_groups(self) -> list[bytes]:
+        """The operations on whose device it is to be, itself where there are none: `loc:@<name>`, sorted."""
+        return sorted(f"loc:@{name}".encode() for name in self.colocation or (self.name,))
 
     if TYPE_CHECKING:  # it comes with timberframe_core.graphdef
 

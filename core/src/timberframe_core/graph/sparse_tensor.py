@@ -14,7 +14,7 @@ from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.graph.tensor_shape import TensorShape
 from timberframe_core.ops.definition.opdef import is_known
 from timberframe_core.ops.sparse.shapes import rank_of
-from timberframe_core.shapes import format_shape
+from timberframe_core.shapes import compatible, format_shape
 
 
 class SparseTensorValue(NamedTuple):
@@ -91,6 +91,19 @@ class SparseTensor:
         """The arrays of its parts in `session`, or in the default session."""
         found: SparseTensorValue = default_session(session, self.graph).run(self, feed_dict)
         return found
+
+    def with_values(self, new_values: Any) -> SparseTensor:
+        """The tensor with the same elements and other values for them; new_values: of any dtype, one for each element.
+
+        Raises InvalidArgumentError where it is known that they are not as many.
+        """
+        values = convert_to_tensor(new_values, name="values")
+        if not compatible(values.static_shape, self.values.static_shape):
+            raise InvalidArgumentError(
+                f"SparseTensor '{self.name}': with_values is given shape {format_shape(values.static_shape)}; "
+                f"one value for each element, {format_shape(self.values.static_shape)}, is required"
+            )
+        return SparseTensor(self.indices, values, self.dense_shape)
 
     def consumers(self) -> list[Operation]:
         """The operations of the graph that have one of its parts as an input."""

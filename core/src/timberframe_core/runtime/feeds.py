@@ -12,6 +12,7 @@ from timberframe_core.compiler.plan import Located
 from timberframe_core.dtypes import DType, string
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, NotFoundError, OpError
 from timberframe_core.graph.apply import to_array
+from timberframe_core.graph.feeds_and_fetches import is_handle
 from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.operation import Tensor
 from timberframe_core.plugin.contracts import Device
@@ -79,7 +80,8 @@ def feed_tensors(graph: Graph, feed_dict: Mapping[Any, Any]) -> tuple[Tensor, ..
                 f"feed '{element.name}' is given twice ({found[element]!r} and {key!r}); once is enough"
             )
         if not graph.is_feedable(element):
-            raise InvalidArgumentError(f"feed '{element.name}' is a {element.dtype.name} handle; it cannot be fed")
+            what = f"is a {element.dtype.name} handle" if is_handle(element) else "is one of Graph.prevent_feeding"
+            raise InvalidArgumentError(f"feed '{element.name}' {what}; it cannot be fed")
         found[element] = key
     return tuple(found)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
+from timberframe_core.graph.feeds_and_fetches import is_handle
 from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.operation import Operation, Tensor
 
@@ -59,10 +60,12 @@ def _assembler(graph: Graph, structure: Any, positions: dict[Tensor | Operation,
         parts = [_assembler(graph, t, positions) for t in tensors]
         return lambda values: rebuild([p(values) for p in parts])
     element = graph.as_graph_element(structure)
-    if isinstance(element, Tensor) and not graph.is_fetchable(element):
-        raise InvalidArgumentError(
-            f"fetch '{element.name}' is a {element.dtype.name} handle; it has no value to return"
-        )
+    if not graph.is_fetchable(element):
+        if isinstance(element, Tensor) and is_handle(element):
+            why = f"is a {element.dtype.name} handle; it has no value to return"
+        else:
+            why = "is one of Graph.prevent_fetching; it cannot be fetched"
+        raise InvalidArgumentError(f"fetch '{element.name}' {why}")
     at = positions.setdefault(element, len(positions))
     return lambda values: values[at]
 

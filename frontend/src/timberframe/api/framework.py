@@ -93,18 +93,9 @@ def device(device_name_or_function: Any) -> AbstractContextManager[None]:
     return get_default_graph().device(device_name_or_function)
 
 
-@contextmanager
-def container(container_name: str) -> Iterator[str]:
-    """Puts the variables, queues, tables and readers made inside into a container, which `Session.reset` can drop.
-
-    Resources of equal names in two containers are two resources.
-    """
-    scopes = get_default_graph()._scopes
-    before, scopes.container = scopes.container, container_name
-    try:
-        yield container_name
-    finally:
-        scopes.container = before
+def container(container_name: str) -> Any:
+    """Puts the variables, queues, tables and readers made inside into a container: `Graph.container`."""
+    return get_default_graph().container(container_name)
 
 
 def dimension_value(dimension: Any) -> int | None:
