@@ -1,8 +1,7 @@
-"""`tf.contrib.legacy_seq2seq`: decoders and losses of lists of steps."""
+"""Losses of lists of steps."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,37 +11,7 @@ from timberframe.api.framework import name_scope
 from timberframe.api.nn import sparse_softmax_cross_entropy_with_logits
 from timberframe.api.reduction import reduce_sum
 from timberframe.api.selection import cast
-from timberframe.api.variable_scope import variable_scope
-from timberframe.boundary import guard
 from timberframe_core.errors import InvalidArgumentError
-
-__all__ = ["rnn_decoder", "sequence_loss", "sequence_loss_by_example"]
-
-
-def rnn_decoder(
-    decoder_inputs: Sequence[Any],
-    initial_state: Any,
-    cell: Any,
-    loop_function: Callable[[Any, int], Any] | None = None,
-    scope: Any = None,
-) -> tuple[list[Any], Any]:
-    """A cell called once for each of a list of inputs: the list of its outputs, and its last state.
-
-    loop_function(output, index): makes the inputs after the first from the output before. The variables are in scope
-    `rnn_decoder`, unless `scope` says another.
-    """
-    with variable_scope(scope or "rnn_decoder") as opened:
-        state = initial_state
-        outputs: list[Any] = []
-        for index, given in enumerate(decoder_inputs):
-            if index:
-                opened.reuse_variables()
-            if outputs and loop_function is not None:
-                with variable_scope("loop_function", reuse=True):
-                    given = loop_function(outputs[-1], index)
-            output, state = cell(given, state)
-            outputs.append(output)
-    return outputs, state
 
 
 def sequence_loss_by_example(
@@ -97,6 +66,3 @@ def sequence_loss(
         )
         total: Any = reduce_sum(losses)
         return total / cast(shape(targets[0])[0], total.dtype) if average_across_batch else total
-
-
-guard([sys.modules[__name__]])  # here, since `import timberframe` does not load this module
