@@ -50,6 +50,14 @@ class InvalidTypeError(InvalidArgumentError, TypeError):
     """A value or tensor is of a wrong type or dtype, where TensorFlow raises a TypeError."""
 
 
+class NoneTypeError(InvalidTypeError, AttributeError):
+    """None is given in place of a tensor, where TensorFlow raises an AttributeError."""
+
+
+class InvalidFileError(InvalidArgumentError, OSError):
+    """A file is none of its format, where TensorFlow raises an OSError."""
+
+
 class InvalidIndexError(InvalidArgumentError, IndexError):
     """A position is outside of the sequence."""
 
@@ -66,14 +74,30 @@ class NotFoundError(OpError, LookupError):
     error_code = 5
 
 
+class MissingFileError(NotFoundError, FileNotFoundError):
+    """A file or folder does not exist, where TensorFlow raises an OSError."""
+
+
+class MissingFolderError(NotFoundError, ValueError):
+    """A file cannot be written because its folder does not exist, where TensorFlow raises a ValueError."""
+
+
+class MissingGraphError(NotFoundError, RuntimeError):
+    """A saved model has no graph of these tags, where TensorFlow raises a RuntimeError."""
+
+
 class MissingNameError(NotFoundError, KeyError, ValueError):
-    """The graph has no operation or tensor of this name; TensorFlow raises a KeyError here, a ValueError there."""
+    """A graph or file has nothing of this name; TensorFlow raises a KeyError here, a ValueError there."""
 
 
 class AlreadyExistsError(OpError):
     """Something that must be new exists."""
 
     error_code = 6
+
+
+class NotEmptyError(AlreadyExistsError, AssertionError):
+    """A folder to write to has files already, where TensorFlow raises an AssertionError."""
 
 
 class PermissionDeniedError(OpError):
@@ -136,6 +160,10 @@ class DataLossError(OpError):
     """Stored data is damaged."""
 
     error_code = 15
+
+
+class InvalidRecordsError(DataLossError, InvalidArgumentError):
+    """A file is too short for the records that it is said to have, where TensorFlow raises an InvalidArgumentError."""
 
 
 class UnauthenticatedError(OpError):

@@ -21,7 +21,7 @@ from timberframe_core.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
     InvalidTypeError,
-    NotFoundError,
+    MissingFileError,
     OpError,
     PermissionDeniedError,
     UnknownError,
@@ -37,7 +37,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def _error(error: OSError, path: Any) -> OpError:
     kinds: tuple[tuple[type[OSError], type[OpError]], ...] = (
-        (FileNotFoundError, NotFoundError), (FileExistsError, AlreadyExistsError),
+        (FileNotFoundError, MissingFileError), (FileExistsError, AlreadyExistsError),
         (PermissionError, PermissionDeniedError), (IsADirectoryError, FailedPreconditionError),
         (NotADirectoryError, FailedPreconditionError),
     )  # fmt: skip

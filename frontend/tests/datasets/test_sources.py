@@ -109,7 +109,7 @@ def test_records_of_one_length(elements: Elements, tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_number_of_records_is_refused(elements: Elements, tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"aabbc")
-    assert elements(tf.data.FixedLengthRecordDataset(str(tmp_path / "x"), 2)) == [b"aa", b"bb", "DataLossError"]
+    assert elements(tf.data.FixedLengthRecordDataset(str(tmp_path / "x"), 2)) == [b"aa", b"bb", "InvalidRecordsError"]
 
 
 def test_examples_are_parsed(elements: Elements, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from enum import Enum
 from typing import Any
 
-from timberframe_core.errors import InvalidArgumentError, NotFoundError, WrongStateError
+from timberframe_core.errors import InvalidArgumentError, NoneTypeError, NotFoundError, WrongStateError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import Graph, get_default_graph
@@ -63,6 +63,9 @@ def gradients(
     graph = get_default_graph()
     if graph.eager:
         raise WrongStateError("tf.gradients: there is no graph in eager execution; tf.GradientTape is its way")
+    for what, given in (("ys", ys), ("xs", xs)):
+        if given is None or (isinstance(given, list | tuple) and any(x is None for x in given)):
+            raise NoneTypeError(f"tf.gradients: {what} is {given}; tensors or variables are required")
     results, sources = [convert_to_tensor(y) for y in _as_list(ys)], [_element(x) for x in _as_list(xs)]
     sources = [graph.capture_value(x, "tf.gradients") if x.eager else x for x in sources]
     stops = {_element(t) for t in _as_list(stop_gradients)}

@@ -137,6 +137,10 @@ class BaseSession(Evaluator):
         return runner
 
     def _make_runner(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> Runner:
+        if not len(self.graph):
+            raise WrongStateError(
+                "the session's graph has no operations; add some, or make the session with the graph that has them"
+            )
         wanted, feeds = Fetches(self.graph, fetches), feed_tensors(self.graph, feed_dict)
         counts, further = feed_counts(feed_dict), further_reads(wanted.elements, feeds)
         if counts or further.tensors:

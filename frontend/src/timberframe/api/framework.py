@@ -259,7 +259,10 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
         raise InvalidArgumentError(f"tf.group: got {', '.join(kwargs)}; the only keyword is name")
     if get_default_graph().eager:
         return None  # type: ignore[return-value]  # what graphs alone have
-    with control_dependencies([x for x in nest.flatten(inputs) if x is not None]):
+    given = nest.flatten(inputs)
+    if any(x is None for x in given):
+        raise InvalidTypeError("tf.group: an input is None; operations and tensors are required")
+    with control_dependencies(given):
         made: Operation = apply_op("NoOp", name=name or "group_deps")
     return made
 

@@ -13,7 +13,7 @@ import numpy as np
 from timberframe.pipelines.base import Block, Context, Cursor, Element, Pipeline, State
 from timberframe_core.crc32c import crc32c, masked, of_each, of_rows
 from timberframe_core.dtypes import string
-from timberframe_core.errors import DataLossError, NotFoundError, OpError, PermissionDeniedError
+from timberframe_core.errors import DataLossError, InvalidRecordsError, NotFoundError, OpError, PermissionDeniedError
 from timberframe_core.plugin.host_ops import HostCall
 
 _LEAST_PIECE = 1 << 18
@@ -362,7 +362,7 @@ class _FixedReader(Reader):
         self._pipeline = pipeline
         if not data.start and pipeline.header:
             if not data.more(pipeline.header):
-                raise pipeline.error(
+                raise InvalidRecordsError(
                     f"file '{data.name}' has {len(data.held)} bytes; its header alone has {pipeline.header}"
                 )
             data.take(pipeline.header)
@@ -375,10 +375,9 @@ class _FixedReader(Reader):
         found = min(count, there // size)
         if found < 1:
             if there not in (0, -footer):
-                raise self._pipeline.error(
-                    f"file '{data.name}' has {there} bytes between its records and its footer of {footer}; "
-                    f"records of {size} bytes are required",
-                    DataLossError,
+                raise InvalidRecordsError(
+                    f"file '{data.name}' has {len(data.held)} bytes after its last whole record; "
+                    f"records of {size} bytes and a footer of {footer} are required"
                 )
             return []
         text = data.take(found * size)

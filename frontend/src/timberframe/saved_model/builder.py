@@ -28,7 +28,7 @@ from timberframe.saving.files import file_errors, replace_file
 from timberframe.saving.meta_graph import build_meta_graph
 from timberframe.saving.session_values import check_session, current_values
 from timberframe.train.saver import Saver, by_name
-from timberframe_core.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
+from timberframe_core.errors import InvalidArgumentError, NotEmptyError, NotFoundError
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graph.operation import Operation
 from timberframe_core.graphdef import messages
@@ -43,7 +43,7 @@ class Builder:
     def __init__(self, export_dir: str) -> None:
         self._folder = Path(export_dir)
         if self._folder.exists() and (not self._folder.is_dir() or any(self._folder.iterdir())):
-            raise AlreadyExistsError(f"saved model '{export_dir}': exists and is not empty; a new folder is required")
+            raise NotEmptyError(f"saved model '{export_dir}': exists and is not empty; a new folder is required")
         self._model = messages.SavedModel(saved_model_schema_version=SAVED_MODEL_SCHEMA_VERSION)
         self._has_variables = False
 
@@ -65,7 +65,7 @@ class Builder:
         ones. assets_collection must be empty. strip_default_attrs changes nothing.
         """
         if self._has_variables:
-            raise AlreadyExistsError("saved model: its variables are written; further graphs go to add_meta_graph")
+            raise NotEmptyError("saved model: its variables are written; further graphs go to add_meta_graph")
         chosen = sess.graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if saver is None else saver.variables
         variables = by_name(chosen)
         session = check_session(sess, list(variables.values()))
@@ -136,7 +136,7 @@ def simple_save(
 ) -> None:
     """Writes the session's graph and variables as a folder with one signature, `serving_default`, and the tag `serve`.
 
-    inputs, outputs: tensors by argument name. legacy_init_op: runs when the model is loaded. Raises AlreadyExistsError
+    inputs, outputs: tensors by argument name. legacy_init_op: runs when the model is loaded. Raises NotEmptyError
     for a folder that is not empty.
     """
     builder = Builder(export_dir)

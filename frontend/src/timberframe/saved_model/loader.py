@@ -21,7 +21,7 @@ from timberframe.saving.formats import exists
 from timberframe.saving.meta_graph import load_meta_graph
 from timberframe.saving.session_values import check_session
 from timberframe.train.saver import Saver
-from timberframe_core.errors import NotFoundError
+from timberframe_core.errors import InvalidArgumentError, InvalidFileError, MissingFileError, MissingGraphError
 from timberframe_core.graphdef import messages
 from timberframe_core.runtime.session import BaseSession
 
@@ -36,9 +36,12 @@ def read_saved_model(export_dir: str) -> Any:
     """The SavedModel message of a folder."""
     binary, text = (Path(export_dir) / name for name in (SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT))
     if binary.is_file():
-        return messages.as_message(binary.read_bytes(), messages.SavedModel, f"file '{binary}'")
+        try:
+            return messages.as_message(binary.read_bytes(), messages.SavedModel, f"file '{binary}'")
+        except InvalidArgumentError as e:
+            raise InvalidFileError(e.message) from e
     if not text.is_file():
-        raise NotFoundError(
+        raise MissingFileError(
             f"saved model '{export_dir}': has no {SAVED_MODEL_FILENAME_PB}; give the folder of a saved model"
         )
     return messages.parse_text(text.read_bytes(), messages.SavedModel, f"file '{text}'")
@@ -57,7 +60,7 @@ def load(sess: Any, tags: Iterable[str], export_dir: Any, import_scope: str | No
     found = next((m for m in model.meta_graphs if set(m.meta_info_def.tags) == wanted), None)
     if found is None:
         there = "; ".join(", ".join(sorted(m.meta_info_def.tags)) or "none" for m in model.meta_graphs)
-        raise NotFoundError(
+        raise MissingGraphError(
             f"saved model '{export_dir}': has no graph of the tags {', '.join(sorted(wanted)) or 'none'}; "
             f"its graphs have the tags: {there}"
         )

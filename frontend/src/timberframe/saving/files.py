@@ -21,7 +21,7 @@ import numpy as np
 
 from timberframe_core.errors import (
     FailedPreconditionError,
-    NotFoundError,
+    MissingFolderError,
     OpError,
     PermissionDeniedError,
     ResourceExhaustedError,
@@ -38,7 +38,8 @@ _QUIET = 600  # seconds without a change after which a file may be a leftover; l
 
 _KINDS: dict[int, type[OpError]] = {
     errno.ENOSPC: ResourceExhaustedError, errno.EDQUOT: ResourceExhaustedError, errno.EACCES: PermissionDeniedError,
-    errno.EPERM: PermissionDeniedError, errno.EROFS: PermissionDeniedError, errno.ENOENT: NotFoundError,
+    errno.EPERM: PermissionDeniedError, errno.EROFS: PermissionDeniedError, errno.ENOENT: MissingFolderError,
+    errno.ENOTDIR: MissingFolderError, errno.EEXIST: MissingFolderError,  # what should be a folder is a file
 }  # fmt: skip
 
 

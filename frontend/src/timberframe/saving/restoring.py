@@ -9,7 +9,7 @@ import numpy as np
 from timberframe.api.partitioned_variables import PartitionedVariable, parts_of
 from timberframe.saving.reader import CheckpointReader
 from timberframe.saving.session_values import Savable
-from timberframe_core.errors import InvalidArgumentError, NotFoundError, OpError
+from timberframe_core.errors import InvalidArgumentError, MissingNameError, OpError
 from timberframe_core.runtime.session import BaseSession
 from timberframe_core.shapes import format_shape, num_elements
 
@@ -56,7 +56,7 @@ def check_fit(reader: CheckpointReader, variables: Mapping[str, Savable], reshap
     if missing:
         more = f" and {len(unused) - _SHOWN} more" if len(unused) > _SHOWN else ""
         has = f"; of other names it has {', '.join(unused[:_SHOWN]) or 'none'}{more}"
-    kind: type[OpError] = InvalidArgumentError if wrong else NotFoundError
+    kind: type[OpError] = InvalidArgumentError if wrong else MissingNameError
     raise kind(
         f"checkpoint '{reader.path}': does not suit the {restored} to restore: {'; '.join(facts)}{has}. "
         "No variable was changed. It may be of another model; "

@@ -10,6 +10,7 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+from timberframe.gfile import MakeDirs
 from timberframe.records.writing import frame
 from timberframe_core.arguments import instance
 from timberframe_core.config import RunMetadata
@@ -54,7 +55,7 @@ class FileWriter:
             self.add_graph(graph, graph_def=graph_def)
 
     def _open(self) -> None:
-        Path(self._folder).mkdir(parents=True, exist_ok=True)
+        MakeDirs(self._folder)
         name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}{self._suffix}"
         path = Path(self._folder) / name
         number = 0

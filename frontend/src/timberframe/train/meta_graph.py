@@ -9,7 +9,7 @@ from typing import Any
 from timberframe.api.framework import GraphKeys
 from timberframe.saving.meta_graph import load_meta_graph, saver_def_of
 from timberframe.train.saver import Saver
-from timberframe_core.errors import InvalidArgumentError, NotFoundError
+from timberframe_core.errors import InvalidArgumentError, MissingFileError
 from timberframe_core.graphdef import messages
 
 
@@ -38,7 +38,7 @@ def read_meta_graph(path: str) -> Any:
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError:
-        raise NotFoundError(f"file '{path}': does not exist; give the .meta file of a checkpoint") from None
+        raise MissingFileError(f"file '{path}': does not exist; give the .meta file of a checkpoint") from None
     try:
         return messages.as_message(data, messages.MetaGraphDef, f"file '{path}'")
     except InvalidArgumentError as not_binary:

@@ -88,6 +88,8 @@ _define(
 
 def _decoded(text: bytes) -> bytes:
     try:
+        if b"=" in text and len(text) % 4:
+            raise binascii.Error(f"{len(text)} characters with padding are no multiple of 4")
         return base64.b64decode(text + b"=" * (-len(text.rstrip(b"=")) % 4 - text.count(b"=")), b"-_", validate=True)
     except binascii.Error as e:
         raise InvalidArgumentError(f"{text!r} is not of base 64 ({e}); letters, digits, - and _ are required") from None
