@@ -19,6 +19,8 @@ from timberframe.api.sparse import sparse_split as split
 from timberframe.api.sparse import sparse_tensor_to_dense as to_dense
 from timberframe.api.sparse import sparse_to_indicator as to_indicator
 from timberframe.api.sparse import sparse_transpose as transpose
+from timberframe.api.sparse_crosses import cross as cross
+from timberframe.api.sparse_crosses import cross_hashed as cross_hashed
 from timberframe.api.sparse_math import sparse_add as add
 from timberframe.api.sparse_math import sparse_maximum as maximum
 from timberframe.api.sparse_math import sparse_minimum as minimum
@@ -35,8 +37,9 @@ from timberframe.api.sparse_math import sparse_tensor_dense_matmul as sparse_den
 matmul = sparse_dense_matmul
 
 __all__ = [
-    "SparseConditionalAccumulator", "SparseTensor", "add", "concat", "expand_dims", "eye", "fill_empty_rows",
-    "from_dense", "mask", "matmul", "maximum", "merge", "minimum", "placeholder", "reduce_max", "reduce_max_sparse",
-    "reduce_sum", "reduce_sum_sparse", "reorder", "reset_shape", "reshape", "retain", "segment_mean", "segment_sqrt_n",
-    "segment_sum", "slice", "softmax", "sparse_dense_matmul", "split", "to_dense", "to_indicator", "transpose",
+    "SparseConditionalAccumulator", "SparseTensor", "add", "concat", "cross", "cross_hashed", "expand_dims", "eye",
+    "fill_empty_rows", "from_dense", "mask", "matmul", "maximum", "merge", "minimum", "placeholder", "reduce_max",
+    "reduce_max_sparse", "reduce_sum", "reduce_sum_sparse", "reorder", "reset_shape", "reshape", "retain",
+    "segment_mean", "segment_sqrt_n", "segment_sum", "slice", "softmax", "sparse_dense_matmul", "split", "to_dense",
+    "to_indicator", "transpose",
 ]  # fmt: skip

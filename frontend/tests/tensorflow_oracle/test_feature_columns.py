@@ -17,8 +17,15 @@ FEATURES: dict[str, Any] = {
     "kind": np.array([["a"], ["c"], ["z"]], object),
     "tags": np.array([["x", "y"], ["y", ""], ["", ""]], object),
     "number": np.array([[0], [2], [-1]], np.int64),
+    "shares": np.array([[0.5, 2.0], [-1.5, 0.0], [0.0, 0.0]], np.float32),
 }
 Columns = Callable[[Any], list[Any]]
+
+
+def weighted(fc: Any) -> Any:
+    """Words, each of which has a weight."""
+    return fc.weighted_categorical_column(fc.categorical_column_with_vocabulary_list("tags", ["x", "y", "a"]), "shares")
+
 
 DENSE: dict[str, Columns] = {
     "numeric": lambda fc: [fc.numeric_column("price", shape=2), fc.numeric_column("age")],
@@ -36,6 +43,47 @@ DENSE: dict[str, Columns] = {
     "embedding": lambda fc: [fc.embedding_column(fc.categorical_column_with_hash_bucket("tags", 7), 3)],
     "embedding, sum": lambda fc: [fc.embedding_column(fc.categorical_column_with_hash_bucket("tags", 7), 2, "sum")],
     "embedding, sqrtn": lambda fc: [fc.embedding_column(fc.categorical_column_with_hash_bucket("tags", 7), 2, "sqrtn")],
+    "embedding, weighted": lambda fc: [fc.embedding_column(weighted(fc), 3)],
+    "embedding, weighted, sqrtn": lambda fc: [fc.embedding_column(weighted(fc), 3, "sqrtn")],
+    "embedding, weighted, sum": lambda fc: [fc.embedding_column(weighted(fc), 3, "sum")],
+    "embedding of bounded length": lambda fc: [
+        fc.embedding_column(fc.categorical_column_with_hash_bucket("tags", 7), 3, max_norm=0.5)
+    ],
+    "shared embedding": lambda fc: fc.shared_embedding_columns(
+        [
+            fc.categorical_column_with_vocabulary_list("tags", ["x", "y", "a"]),
+            fc.categorical_column_with_vocabulary_list("kind", ["x", "y", "a"]),
+        ],
+        2,
+    ),
+    "shared embedding by name": lambda fc: fc.shared_embedding_columns(
+        [weighted(fc), fc.categorical_column_with_vocabulary_list("kind", ["x", "y", "a"])],
+        2,
+        shared_embedding_collection_name="words",
+    ),
+    "weighted": lambda fc: [fc.indicator_column(weighted(fc))],
+    "cross of features": lambda fc: [fc.indicator_column(fc.crossed_column(["kind", "tags", "age"], 11))],
+    "cross of columns": lambda fc: [
+        fc.indicator_column(
+            fc.crossed_column(
+                [
+                    fc.categorical_column_with_vocabulary_list("kind", ["a", "c"]),
+                    fc.bucketized_column(fc.numeric_column("price", shape=2), [0.0, 1.0]),
+                    "tags",
+                ],
+                13,
+                hash_key=5,
+            )
+        )
+    ],
+    "cross of a cross": lambda fc: [
+        fc.embedding_column(
+            fc.crossed_column(
+                [fc.crossed_column(["kind", "tags"], 3), fc.categorical_column_with_identity("number", 4)], 9
+            ),
+            2,
+        )
+    ],
     "order": lambda fc: [
         fc.numeric_column("price", shape=2),
         fc.indicator_column(fc.categorical_column_with_vocabulary_list("kind", ["a", "b", "c"])),
@@ -44,6 +92,9 @@ DENSE: dict[str, Columns] = {
 }
 
 LINEAR: dict[str, Columns] = {
+    "weighted": lambda fc: [weighted(fc), fc.numeric_column("age")],
+    "cross": lambda fc: [fc.crossed_column(["kind", "tags"], 7), fc.numeric_column("age")],
+    "embedding": lambda fc: [fc.embedding_column(fc.categorical_column_with_hash_bucket("tags", 7), 2)],
     "numeric": DENSE["numeric"],
     "bucketized": DENSE["bucketized"],
     "vocabulary": lambda fc: [fc.categorical_column_with_vocabulary_list("kind", ["a", "b", "c"])],
@@ -91,6 +142,25 @@ def test_linear_models_agree(tensorflow: Any, name: str, combiner: str) -> None:
             fed, LINEAR[name](tf.feature_column), units=2, sparse_combiner=combiner
         ),
     )
+
+
+@pytest.mark.parametrize("function", ["input_layer", "linear_model"])
+def test_variables_of_columns_agree(tensorflow: Any, function: str) -> None:
+    def found(tf: Any) -> Any:
+        with tf.Graph().as_default():
+            variables: dict[Any, Any] = {}
+            fc = tf.feature_column
+            column = fc.embedding_column(fc.categorical_column_with_hash_bucket("tags", 7), 3)
+            getattr(fc, function)(
+                {"tags": tf.placeholder(tf.string, [None, 2])},
+                [column],
+                weight_collections=["mine"],
+                cols_to_vars=variables,
+            )
+            names = {getattr(c, "name", c): sorted(v.op.name for v in made) for c, made in variables.items()}
+            return names, {v.op.name for v in tf.get_collection("mine") if "bias" not in v.op.name}
+
+    assert found(timberframe) == found(tensorflow)
 
 
 def test_vocabularies_of_files_agree(tensorflow: Any, tmp_path: Path) -> None:

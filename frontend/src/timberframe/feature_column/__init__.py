@@ -6,11 +6,27 @@ from timberframe.boundary import guard
 from timberframe.feature_column.columns import bucketized_column as bucketized_column
 from timberframe.feature_column.columns import categorical_column_with_identity as categorical_column_with_identity
 from timberframe.feature_column.columns import numeric_column as numeric_column
-from timberframe.feature_column.inputs import embedding_column as embedding_column
-from timberframe.feature_column.inputs import indicator_column as indicator_column
+from timberframe.feature_column.crosses import crossed_column as crossed_column
+from timberframe.feature_column.crosses import weighted_categorical_column as weighted_categorical_column
+from timberframe.feature_column.embeddings import embedding_column as embedding_column
+from timberframe.feature_column.embeddings import indicator_column as indicator_column
+from timberframe.feature_column.embeddings import shared_embedding_columns as shared_embedding_columns
 from timberframe.feature_column.inputs import input_layer as input_layer
 from timberframe.feature_column.inputs import linear_model as linear_model
 from timberframe.feature_column.inputs import make_parse_example_spec as make_parse_example_spec
+from timberframe.feature_column.sequences import (
+    sequence_categorical_column_with_hash_bucket as sequence_categorical_column_with_hash_bucket,
+)
+from timberframe.feature_column.sequences import (
+    sequence_categorical_column_with_identity as sequence_categorical_column_with_identity,
+)
+from timberframe.feature_column.sequences import (
+    sequence_categorical_column_with_vocabulary_file as sequence_categorical_column_with_vocabulary_file,
+)
+from timberframe.feature_column.sequences import (
+    sequence_categorical_column_with_vocabulary_list as sequence_categorical_column_with_vocabulary_list,
+)
+from timberframe.feature_column.sequences import sequence_numeric_column as sequence_numeric_column
 from timberframe.feature_column.words import categorical_column_with_hash_bucket as categorical_column_with_hash_bucket
 from timberframe.feature_column.words import (
     categorical_column_with_vocabulary_file as categorical_column_with_vocabulary_file,

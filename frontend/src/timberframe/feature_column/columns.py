@@ -32,6 +32,11 @@ class FeatureColumn(ABC):
         """Its name, which its variables have, too."""
 
     @property
+    def scope(self) -> str:
+        """The scope of its variables."""
+        return self.name
+
+    @property
     @abstractmethod
     def parse_example_spec(self) -> dict[str, Any]:
         """What `tf.parse_example` needs for it."""
@@ -61,6 +66,15 @@ class CategoricalColumn(FeatureColumn):
     @abstractmethod
     def ids(self, features: Features) -> Tensor:
         """The numbers of the categories: [batch, at most], int64, with -1 where there is none."""
+
+    def given(self, features: Features) -> Tensor:
+        """Where the examples have something, which may be no category: [batch, at most], bool."""
+        found: Tensor = apply_op("GreaterEqual", [self.ids(features), convert_to_tensor(0, int64)])
+        return found
+
+    def weights(self, features: Features) -> Tensor | None:
+        """How much each category counts: [batch, at most], float32; None where all count 1."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -199,24 +213,33 @@ def feature(features: Features, key: str) -> Any:
 
 def matrix(features: Features, key: str) -> Tensor:
     """A feature as [batch, at most], with -1 or an empty string where a SparseTensor has nothing."""
+    values = cells(features, key)
+    return values if values.shape.ndims == 2 else reshape(values, [-1, math.prod(values.shape.as_list()[1:])])
+
+
+def cells(features: Features, key: str, missing: Any = None) -> Tensor:
+    """A feature as a tensor of rank 2 or more.
+
+    missing: what is where a SparseTensor has nothing, by default -1 or an empty string.
+    """
     given = feature(features, key)
     if hasattr(given, "dense_shape"):
         from timberframe.api.sparse import sparse_tensor_to_dense
 
-        given = sparse_tensor_to_dense(given, "" if given.dtype is string else -1, validate_indices=False)
+        default = ("" if given.dtype is string else -1) if missing is None else missing
+        given = sparse_tensor_to_dense(given, default, validate_indices=False)
     values = convert_to_tensor(given)
     rank = values.shape.ndims
     if rank is None:
         raise InvalidArgumentError(f"feature '{key}': has no known rank; [batch] or [batch, size] is required")
-    if rank < 2:
-        return expand_dims(values, -1)
-    return values if rank == 2 else reshape(values, [-1, math.prod(values.shape.as_list()[1:])])
+    return expand_dims(values, -1) if rank < 2 else values
 
 
 def counts(column: CategoricalColumn, features: Features) -> Tensor:
-    """How often each example has each category: [batch, num_buckets], float32."""
+    """How often each example has each category, or the sum of its weights: [batch, num_buckets], float32."""
     hot = apply_op("OneHot", [column.ids(features), column.num_buckets, 1.0, 0.0])
-    return reduce_sum(hot, 1)
+    weights = column.weights(features)
+    return reduce_sum(hot if weights is None else apply_op("Mul", [hot, expand_dims(weights, -1)]), 1)
 
 
 def numeric_column(

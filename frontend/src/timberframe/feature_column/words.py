@@ -43,6 +43,10 @@ class VocabularyColumn(CategoricalColumn):
         """A feature of any length."""
         return {self.key: VarLenFeature(self.dtype)}
 
+    def given(self, features: Features) -> Tensor:
+        """Where there is a word, of the vocabulary or not."""
+        return _given(matrix(features, self.key))
+
     def ids(self, features: Features) -> Tensor:
         """The numbers of the words in the vocabulary."""
         words = matrix(features, self.key)
@@ -91,10 +95,14 @@ class HashColumn(CategoricalColumn):
 
 def _where_given(words: Tensor, numbers: Any) -> Tensor:
     """The numbers, and -1 where there is no word: an empty one, or the number -1."""
-    nothing = convert_to_tensor("" if words.dtype is string else np.array(-1, words.dtype.numpy))
-    given = apply_op("NotEqual", [words, nothing])
-    chosen: Tensor = apply_op("SelectV2", [given, numbers, convert_to_tensor(-1, int64)])
+    chosen: Tensor = apply_op("SelectV2", [_given(words), numbers, convert_to_tensor(-1, int64)])
     return chosen
+
+
+def _given(words: Tensor) -> Tensor:
+    nothing = convert_to_tensor("" if words.dtype is string else np.array(-1, words.dtype.numpy))
+    found: Tensor = apply_op("NotEqual", [words, nothing])
+    return found
 
 
 def categorical_column_with_vocabulary_list(

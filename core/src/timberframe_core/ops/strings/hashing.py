@@ -13,6 +13,7 @@ from timberframe_core.ops.definition.opdef import Attrs, NotDifferentiable, defi
 
 _MASK = 2**64 - 1
 _K0, _K1, _K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
+_K3 = 0xC6A4A7935BD1E995
 
 Pair = tuple[int, int]
 
@@ -44,6 +45,13 @@ def fingerprint(s: bytes) -> int:
     if len(s) <= 32:
         return _of_two(s)
     return _of_four(s) if len(s) <= 64 else _long(s)
+
+
+def joined_fingerprints(first: int, second: int) -> int:
+    """The fingerprint of two fingerprints, an integer in [0, 2**64): TensorFlow's FingerprintCat64."""
+    result = first ^ _K3
+    result ^= _mixed(second * _K3) * _K3
+    return _mixed(_mixed(result * _K3) * _K3)
 
 
 def _short(s: bytes) -> int:
