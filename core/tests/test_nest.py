@@ -46,3 +46,8 @@ def test_views_of_a_dict_are_sequences_in_their_order() -> None:
     values = {"b": 1, "a": [2, 3]}.values()
     assert tf.nest.flatten(values) == [1, 2, 3]
     assert tf.nest.map_structure(lambda x: 2 * x, values) == [2, [4, 6]]
+
+
+def test_no_structure_to_map_is_an_error() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="no structure given; one at least is required"):
+        tf.nest.map_structure(abs)

@@ -195,3 +195,9 @@ def test_attributes_that_are_replaced_come_back() -> None:
     assert (Holder.size, vars(made)) == (1, {})
     with pytest.raises(AttributeError):
         stubs.Set(Holder, "length", 1)
+
+
+def test_evaluate_without_a_session_uses_the_cached_one(case: Any) -> None:
+    v = tf.Variable(2.0)
+    case.evaluate(v.initializer)
+    assert case.evaluate(v) == 2.0

@@ -11,7 +11,7 @@ from timberframe_core.errors import InvalidTypeError
 
 
 class DType:
-    """One element type. There is exactly one object for each, so that `is` and `==` agree.
+    """One element type. There is exactly one object for each; `==` also compares with what `as_dtype` takes for one.
 
     `name` is TensorFlow's name, `number` its enum value in GraphDef, `numpy` the NumPy dtype that holds the elements on
     the host (`object` for strings, resources and variants).
@@ -116,6 +116,16 @@ class DType:
         """The darkest and the brightest value of an image: 0, and 1 for floats and bools, as `tf.image` has it."""
         return 0, 1 if self.is_floating or self.is_bool else self.max
 
+    def __eq__(self, other: object) -> bool:
+        if self is other or other is None or isinstance(other, DType):
+            return self is other
+        try:
+            return as_dtype(other) is self
+        except InvalidTypeError:
+            return False
+
+    __hash__ = object.__hash__
+
     def __repr__(self) -> str:
         return f"tf.{self.name}"
 
@@ -180,11 +190,11 @@ _BY_NUMPY = {t.numpy: t for t in reversed(_BASE) if t not in QUANTIZED} | {_OBJE
 def as_dtype(value: Any) -> DType:
     """The DType for a DType, a TensorFlow name or number, a NumPy dtype or scalar type, or a Python type.
 
-    Raises InvalidArgumentError for anything else.
+    Python's float is float32, as in TensorFlow. Raises InvalidArgumentError for anything else.
     """
     if isinstance(value, DType):
         return value
-    found = None
+    found = float32 if value is float else None
     if isinstance(value, str):
         found = BY_NAME.get(value)
     elif isinstance(value, int) and not isinstance(value, bool):

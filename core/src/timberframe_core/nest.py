@@ -92,6 +92,8 @@ def map_structure(func: Callable[..., Any], *structure: Any, check_types: bool =
 
     check_types: see `assert_same_structure`.
     """
+    if not structure:
+        raise InvalidArgumentError("map_structure: no structure given; one at least is required")
     for other in structure[1:]:
         assert_same_structure(structure[0], other, check_types)
     columns = zip(*map(flatten, structure), strict=True)

@@ -144,3 +144,23 @@ def test_a_branch_divides_tensors_of_the_graph_around_it() -> None:
         x = tf.constant([3.0, 4.0])
         unit = tf.cond(tf.constant(True), lambda: x / tf.norm(x), lambda: x)
         np.testing.assert_allclose(session.run(unit), [0.6, 0.8], rtol=1e-6)
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_operations_of_a_branch_beside_others_become_tensors_that_run_them(taken: bool) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        a, b = tf.Variable(0.0), tf.Variable(0.0)
+        done, value = tf.cond(
+            tf.constant(taken), lambda: (a.assign(1.0).op, tf.constant(5)), lambda: (b.assign(1.0).op, tf.constant(6))
+        )
+        session.run(tf.global_variables_initializer())
+        assert session.run([done, value]) == [True, 5 if taken else 6]
+        assert session.run([a, b]) == [1.0 * taken, 1.0 * (not taken)]
+
+
+def test_several_operations_of_a_branch_are_as_many_results() -> None:
+    with tf.Graph().as_default():
+        first, second = tf.cond(
+            tf.placeholder(tf.bool), lambda: (tf.no_op(), tf.no_op()), lambda: (tf.no_op(), tf.no_op())
+        )
+        assert [first.dtype, second.dtype] == [tf.bool, tf.bool]

@@ -103,3 +103,8 @@ def test_strided_slice_without_strides_takes_every_element() -> None:
 def test_mask_selects_rows() -> None:
     mask = tf.placeholder(tf.bool, [3])
     np.testing.assert_array_equal(run(tf.constant(X)[mask], {mask: [True, False, True]}), X[[0, 2]])
+
+
+def test_a_mask_of_numbers_holds_where_they_are_not_zero() -> None:
+    with tf.Session() as session:
+        assert session.run(tf.boolean_mask([1, 2, 3], tf.constant([0.0, 0.5, -1.0]))).tolist() == [2, 3]

@@ -175,3 +175,38 @@ def test_template_may_not_grow() -> None:
     template()
     with pytest.raises(ValueError, match="template 'net': made variable 'net_1/Variable:0' after its first call"):
         template()
+
+
+def test_a_custom_getter_is_told_whether_the_variable_is_trained() -> None:
+    seen = []
+
+    def getter(getter: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+        seen.append(kwargs["trainable"])
+        return getter(name, *args, **kwargs)
+
+    with tf.variable_scope("s", custom_getter=getter):
+        get("a")
+        get("b", trainable=False)
+        get("c", synchronization=tf.VariableSynchronization.ON_READ)
+    assert seen == [True, False, False]
+
+
+def test_a_custom_getter_that_asks_with_reuse_none_gets_the_variable_whether_it_exists_or_not() -> None:
+    def twice(getter: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+        kwargs["reuse"] = None
+        return getter(f"{name}_own", *args, **kwargs)
+
+    with tf.variable_scope("s", custom_getter=twice):
+        assert get("v") is get("v")
+
+
+def test_a_regularizer_that_is_empty_is_none() -> None:
+    get("v", regularizer={})
+    assert tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES) == []
+
+
+def test_a_template_may_have_an_empty_name() -> None:
+    template = tf.make_template("", lambda: get("v"))
+    assert template() is template()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="name_ is None"):
+        tf.make_template(None, lambda: None)  # type: ignore[arg-type]  # a wrong call

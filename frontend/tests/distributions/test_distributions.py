@@ -227,3 +227,14 @@ def test_wrong_parameters(session: Any) -> None:
         d.Bernoulli(0.0, 0.5)
     with pytest.raises(ValueError, match="loc is int32, scale is int32; floating parameters"):
         d.Normal(0, 1)
+
+
+def test_parameters_say_their_shapes_for_a_shape_of_samples() -> None:
+    normal = tf.distributions.Normal
+    assert normal.param_static_shapes([2, 3]) == {"loc": tf.TensorShape([2, 3]), "scale": tf.TensorShape([2, 3])}
+    with tf.Session() as session:
+        assert session.run(tf.distributions.Uniform.param_shapes([4]))["low"].tolist() == [4]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="every size must be known"):
+        normal.param_static_shapes([None])
+    with pytest.raises(NotImplementedError, match="Categorical: says no shapes"):
+        tf.distributions.Categorical.param_static_shapes([1])

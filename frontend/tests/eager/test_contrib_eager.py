@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import unittest
 from pathlib import Path
@@ -132,3 +133,29 @@ def test_a_test_runs_in_a_graph_and_eagerly() -> None:
     thread.join()
     assert (result.errors, result.failures) == ([], [])
     assert BothModes.modes == [False, True]
+
+
+def test_variables_of_a_template_are_in_collections_as_long_as_it_lives() -> None:
+    template = tf.make_template("t", lambda: tf.get_variable("v", [2]))
+    assert template() is tf.trainable_variables()[0]
+    assert tf.trainable_variables() == tf.global_variables()
+    del template
+    gc.collect()
+    assert tf.trainable_variables() == tf.global_variables() == []
+
+
+def test_losses_of_a_templates_variables_are_those_of_their_present_values() -> None:
+    template = tf.make_template(
+        "t", lambda: tf.get_variable("v", initializer=[3.0], regularizer=lambda v: tf.reduce_sum(v * v))
+    )
+    template().assign([2.0])
+    assert float(tf.convert_to_tensor(tf.losses.get_regularization_losses()[0])) == 4.0
+
+
+def test_a_template_that_is_made_in_another_one_keeps_its_variables_there() -> None:
+    def inner_made_anew() -> Any:
+        return tf.make_template("inner", lambda: tf.get_variable("v", [2]))()
+
+    outer = tf.make_template("outer", inner_made_anew)
+    assert outer() is outer()
+    assert [v.name for v in outer.trainable_variables] == ["outer/inner/v:0"]

@@ -510,3 +510,14 @@ def test_checkpoints_come_as_they_are_written(session: tf.Session, tmp_path: Pat
     for step in (1, 2):
         assert saver.save(session, str(tmp_path / "m"), global_step=step) == next(paths)
     assert list(paths) == []
+
+
+def test_a_numbered_checkpoint_may_have_the_name_of_the_list(tmp_path: Path) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.Variable(1.0)
+        session.run(tf.global_variables_initializer())
+        saver = tf.train.Saver()
+        path = saver.save(session, str(tmp_path / "checkpoint"), global_step=3)
+        assert tf.train.latest_checkpoint(str(tmp_path)) == path == str(tmp_path / "checkpoint-3")
+        with pytest.raises(tf.errors.InvalidArgumentError, match="both 'checkpoint'; they must differ"):
+            saver.save(session, str(tmp_path / "checkpoint"))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.arguments import shown
+from timberframe_core.casts import cast_exactly
 from timberframe_core.dtypes import DType, as_dtype, bool_, float32, int32, string, uint64
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, OpError
 from timberframe_core.graph import conversions
@@ -292,8 +293,9 @@ def _cast_array(value: Any, array: np.ndarray, dtype: DType) -> np.ndarray:
     if array.dtype == dtype.numpy:
         return array
     source = "f" if array.dtype.kind == "V" else array.dtype.kind  # ml_dtypes report kind V
-    exact = isinstance(value, np.ndarray | np.generic) and source == _kind(dtype)
-    if array.size and not exact and source not in _ACCEPTED.get(_kind(dtype), ""):
+    if isinstance(value, np.ndarray | np.generic) and source not in "SUOc":
+        return cast_exactly(array, dtype)
+    if array.size and source not in _ACCEPTED.get(_kind(dtype), ""):
         raise InvalidTypeError(f"value {_brief(value)} of kind {array.dtype} given; it must be {dtype.name}")
     if source in "iu" and dtype.numpy.kind in "iu" and array.size:
         limits = np.iinfo(dtype.numpy)

@@ -78,9 +78,12 @@ def index_dtype(values: list[Any]) -> DType:
 
 
 def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask", axis: int | None = None) -> Tensor:
-    """The slices of tensor at which mask holds; mask's shape is that of tensor from dimension `axis` on."""
+    """The slices of tensor at which mask holds; mask's shape is that of tensor from dimension `axis` on.
+
+    mask: bools, or numbers, of which those hold that are not 0.
+    """
     with name_scope(name, "boolean_mask"):
-        value, chosen = convert_to_tensor(tensor), convert_to_tensor(mask, bool_)
+        value, chosen = convert_to_tensor(tensor), convert_to_tensor(mask, preferred_dtype=bool_)
         sizes, known = value.static_shape, chosen.static_shape
         if not known:
             raise InvalidArgumentError(

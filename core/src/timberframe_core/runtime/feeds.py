@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from timberframe_core.casts import REAL_KINDS, cast_exactly
 from timberframe_core.compiler.plan import Located
 from timberframe_core.dtypes import DType, string
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, NotFoundError, OpError
@@ -200,10 +201,6 @@ def _convert(tensor: Tensor, value: Any) -> np.ndarray:
         ) from e
 
 
-_REAL = "biufV"
-"""Kinds of dtypes of real numbers; V is that of ml_dtypes."""
-
-
 def _cast_value(value: Any, dtype: DType) -> np.ndarray:
     """As `_cast`, of a number or a list."""
     with np.errstate(over="ignore"):
@@ -211,34 +208,14 @@ def _cast_value(value: Any, dtype: DType) -> np.ndarray:
             return to_array(value, dtype)[0]
         except InvalidTypeError:
             array = np.asarray(value)
-            if array.dtype.kind not in _REAL:
+            if array.dtype.kind not in REAL_KINDS:
                 raise
     return _cast(array, dtype)
 
 
 def _cast(array: np.ndarray, dtype: DType) -> np.ndarray:
-    """The array in a dtype: floating dtypes round, others must hold each value; InvalidTypeError where they do not.
-
-    TensorFlow casts as NumPy does, and wraps, cuts off or takes for true what the dtype does not hold.
-    """
-    if array.dtype == dtype.numpy:
-        return array
-    if array.dtype.kind == "O":
-        return _cast_value(array.tolist(), dtype)
-    if array.dtype.kind not in (_REAL if not dtype.is_complex else _REAL + "c"):
-        raise InvalidTypeError(f"value of dtype {array.dtype} given; it must be {dtype.name}")
-    if dtype.is_floating or dtype.is_complex or np.can_cast(array.dtype, dtype.numpy):
-        with np.errstate(over="ignore"):
-            return array.astype(dtype.numpy)
-    with np.errstate(invalid="ignore"):
-        found = array.astype(dtype.numpy)
-    lost = array[found != array]
-    if lost.size:
-        raise InvalidTypeError(
-            f"value {lost.flat[0]} of dtype {array.dtype} given; {dtype.name} does not hold it: feed a placeholder of "
-            f"another dtype, or, if that is meant, value.astype({dtype.name!r})"
-        )
-    return found
+    """The array in a dtype, as `cast_exactly` does; one of objects as the list that it holds."""
+    return _cast_value(array.tolist(), dtype) if array.dtype.kind == "O" else cast_exactly(array, dtype)
 
 
 def _head(tensor: Tensor) -> str:

@@ -399,11 +399,23 @@ def _check_invariants(following: Sequence[Tensor], start: Sequence[Tensor], inva
 # Function bodies
 
 
+def _true_after(op: Operation) -> Tensor:
+    with get_default_graph().control_dependencies([op]):
+        made: Tensor = apply_op("Identity", [convert_to_tensor(True)])
+    return made
+
+
 def _trace(caller: str, body: FuncGraph, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-    """Records what the function makes; returns the structure of its result, with True for operations."""
+    """Records what the function makes; returns the structure of its result, [] for an operation or None.
+
+    Operations beside others become tensors, true when they have run.
+    """
     with body.as_default():
         result = function(*arguments)
         leaves = nest.flatten(result)
+        if len(leaves) > 1:
+            leaves = [_true_after(leaf) if isinstance(leaf, Operation) else leaf for leaf in leaves]
+            result = nest.pack_sequence_as(result, leaves)
         tensors = [
             convert_to_tensor(to_flow(leaf)) for leaf in leaves if leaf is not None and not isinstance(leaf, Operation)
         ]
@@ -411,5 +423,5 @@ def _trace(caller: str, body: FuncGraph, function: Callable[..., Any], arguments
     if len(tensors) == len(leaves):
         return result
     if tensors:
-        raise InvalidArgumentError(f"{caller}: a branch mixes tensors with operations or None; it must not")
+        raise InvalidArgumentError(f"{caller}: a branch returns tensors and None; it must return tensors alone")
     return []

@@ -16,6 +16,12 @@ class SaveSliceInfo:
     var_offset: Sequence[int]
     var_shape: Sequence[int]
 
+    @property
+    def spec(self) -> str:
+        """The part as ops of checkpoints read it: sizes of the whole, then begin and size of the part for each axis."""
+        sizes = "".join(f"{size} " for size in self.full_shape)
+        return sizes + ":".join(f"{o},{s}" for o, s in zip(self.var_offset, self.var_shape, strict=True))
+
     def write(self, proto: Any, prefix: str = "") -> None:
         """Fills a SaveSliceInfoDef; the name is written without `prefix`."""
         proto.full_name = self.full_name.removeprefix(prefix)

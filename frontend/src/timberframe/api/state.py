@@ -57,6 +57,7 @@ class Variable(PartialUpdates, metaclass=Created):
     """
 
     __array_priority__ = 100  # so that ndarray + Variable asks the Variable
+    SaveSliceInfo = SaveSliceInfo
 
     def __init__(
         self,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 from timberframe.api.framework import GraphKeys
@@ -28,18 +27,22 @@ class Template:
         unique_name: str | None = None,
         custom_getter: Callable[..., Any] | None = None,
     ) -> None:
-        if not name:
-            raise InvalidArgumentError(f"make_template: name_ is {name!r}; a name is required")
+        if name is None:
+            raise InvalidArgumentError("make_template: name_ is None; a name is required")
         self._func = func
         self._scope = variable_scope(unique_name, name, custom_getter=custom_getter)
         self._made: VariableScope | None = self._scope.peek() if create_scope_now else None
         self._called = False
-        self._store = VariableStore(keeps_eager=True)
-        """The variables in eager execution."""
+        self._template_store = _eager_store() if outermost(get_default_graph()).eager else None
+        """The variables in eager execution, by TensorFlow's name: those of the template around it, too."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         graph = outermost(get_default_graph())
-        with self._store.as_default(graph) if graph.eager else nullcontext():
+        if not graph.eager:
+            return self._call_in_scope(*args, **kwargs)
+        if self._template_store is None:
+            self._template_store = _eager_store()
+        with self._template_store.as_default(graph):
             return self._call_in_scope(*args, **kwargs)
 
     def _call_in_scope(self, *args: Any, **kwargs: Any) -> Any:
@@ -79,7 +82,9 @@ class Template:
     def variables(self) -> list[Any]:
         """The global and local variables of the scope."""
         if outermost(get_default_graph()).eager:
-            return [v for _, v in self._store.items()]
+            store = self._template_store
+            kept = [] if store is None or self._made is None else store.items()
+            return [v for name, v in kept if name.startswith(f"{self.name}/")]
         return self.global_variables + self.local_variables if self._made is not None else []
 
     @property
@@ -98,6 +103,12 @@ class Template:
     def local_variables(self) -> list[Any]:
         """The local variables of the scope."""
         return self.variable_scope.local_variables() if self._made is not None else []
+
+
+def _eager_store() -> VariableStore:
+    """The store of the template that is called now, or a new one."""
+    current = VariableStore.of(outermost(get_default_graph()))
+    return current if current.keeps_eager else VariableStore(keeps_eager=True)
 
 
 def make_template(

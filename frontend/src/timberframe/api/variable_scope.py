@@ -137,7 +137,10 @@ class VariableScope:
         full_name = f"{self.name}/{name}" if self.name else name
         with outermost(get_default_graph()).name_scope(None):  # the names of variables depend on variable scopes alone
             given["dtype"] = _dtype_of(full_name, given.get("dtype"), given["initializer"], self.dtype)
-            given.setdefault("reuse", self.reuse)
+            if given.get("reuse") is None:
+                given["reuse"] = self.reuse
+            if given.get("trainable") is None:
+                given["trainable"] = given.get("synchronization") is not VariableSynchronization.ON_READ
             if getter is None:
                 return var_store.get_variable(full_name, **given)
             if not _accepts(getter, "constraint"):
@@ -260,11 +263,14 @@ class variable_scope(AbstractContextManager[VariableScope]):  # noqa: N801 - Ten
         graph = get_default_graph()
         chosen = self._name_or_scope
         label = chosen.name.rpartition("/")[2] if isinstance(chosen, VariableScope) else chosen or self._default_name
-        with _name_scope(graph, label or "", self._auxiliary_name_scope) as name_scope, self._pure(name_scope) as scope:
+        with (
+            _name_scope(graph, label or "", self._auxiliary_name_scope) as name_scope,
+            self.without_name_scope(name_scope) as scope,
+        ):
             yield scope
 
-    def _pure(self, name_scope: str | None) -> AbstractContextManager[VariableScope]:
-        """The scope of variables alone."""
+    def without_name_scope(self, name_scope: str | None = None) -> AbstractContextManager[VariableScope]:
+        """Opens the scope for variables alone. name_scope: what is to be its name scope when it is opened again."""
         scopes, chosen = Scopes.of(outermost(get_default_graph())), self._name_or_scope
         if isinstance(chosen, VariableScope):
             return self._reopened(scopes, chosen)
@@ -273,7 +279,7 @@ class variable_scope(AbstractContextManager[VariableScope]):  # noqa: N801 - Ten
 
     def peek(self) -> VariableScope:
         """The scope as it would be, marked as opened, without entering it and without a name scope."""
-        with self._pure(None) as scope:
+        with self.without_name_scope() as scope:
             return scope
 
     def _derived(self, base: VariableScope, name: str, name_scope: str, reuse: Any) -> VariableScope:

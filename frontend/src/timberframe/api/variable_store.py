@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -36,8 +37,8 @@ class VariableStore:
     def __init__(self, keeps_eager: bool = False) -> None:
         self._variables: dict[str, Variable] = {}
         self._partitioned: dict[str, PartitionedVariable] = {}
-        self._keeps_eager = keeps_eager
-        """Whether variables of eager execution are kept and found again, as in a graph."""
+        self.keeps_eager = keeps_eager
+        """Whether variables of eager execution are kept and found again, and are in collections, as in a graph."""
 
     @staticmethod
     def of(graph: Graph) -> VariableStore:
@@ -49,9 +50,9 @@ class VariableStore:
         return store
 
     @contextmanager
-    def as_default(self, graph: Graph) -> Iterator[None]:
-        """Has the variables of the block be looked up here."""
-        kept = graph.get_collection_ref(_COLLECTION)
+    def as_default(self, graph: Graph | None = None) -> Iterator[None]:
+        """Has the variables of the block be looked up here. graph: the current one by default."""
+        kept = (graph or outermost(get_default_graph())).get_collection_ref(_COLLECTION)
         before = list(kept)
         kept[:] = [self]
         try:
@@ -91,7 +92,8 @@ class VariableStore:
     ) -> Variable | PartitionedVariable:
         """The variable of this name: the one that exists when reuse is set, else a new one.
 
-        partitioner: a function of shape and dtype that gives the number of parts along each dimension.
+        reuse: True requires one that exists, False that none does, and None or tf.AUTO_REUSE neither. partitioner: a
+        function of shape and dtype that gives the number of parts along each dimension.
         """
         if partitioner is not None and TensorShape(shape).ndims != 0:
             settings = {
@@ -102,10 +104,10 @@ class VariableStore:
         given = initializer is not None and not _is_function(initializer)
         _check(name, given, shape)
         kind, wanted = as_dtype(dtype).base_dtype, TensorShape(shape)
-        kept = self._keeps_eager or not outermost(get_default_graph()).eager
+        kept = self.keeps_eager or not outermost(get_default_graph()).eager
         if not kept:
             reuse = False
-        elif self._keeps_eager:
+        elif self.keeps_eager:
             reuse = True if name in self._variables else None
         found = self._variables.get(name)
         if found is not None:
@@ -123,8 +125,10 @@ class VariableStore:
         )  # fmt: skip
         if kept:
             self._variables[name] = made
-        if regularizer is not None:
-            _add_regularization(made, name, regularizer)
+        if self.keeps_eager:
+            self._collect(made, collections or [GraphKeys.GLOBAL_VARIABLES])
+        if regularizer:
+            self._add_regularization(made, name, regularizer)
         return made
 
     def _get_partitioned(
@@ -157,11 +161,36 @@ class VariableStore:
                 part = Variable(_first_part(first, sizes, offset, own, kind), name=f"{name}/part_{i}", **settings)
             part.save_slice_info = SaveSliceInfo(name, sizes, offset, own)
             self._variables[f"{name}/part_{i}"] = part
-            if regularizer is not None:
-                _add_regularization(part, f"{name}/part_{i}", regularizer)
+            if regularizer:
+                self._add_regularization(part, f"{name}/part_{i}", regularizer)
             parts.append(part)
         made = self._partitioned[name] = PartitionedVariable(name, whole, kind, parts, partitions)
         return made
+
+    def _add_regularization(self, variable: Variable, name: str, regularizer: Callable[[Any], Any]) -> None:
+        graph = outermost(get_default_graph())
+        with graph.as_default(), graph.colocate_with(variable), graph.name_scope(f"{name}/Regularizer/"):
+            loss = regularizer(variable)
+        if loss is None:
+            return
+        if graph.eager and self.keeps_eager:
+            self._collect_item(GraphKeys.REGULARIZATION_LOSSES, _EagerLoss(functools.partial(regularizer, variable)))
+        else:
+            graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, convert_to_tensor(loss))
+
+    def _collect(self, variable: Variable, collections: Sequence[str]) -> None:
+        """Adds a variable of eager execution to its collections."""
+        trained = [GraphKeys.TRAINABLE_VARIABLES] if variable.trainable else []
+        for key in dict.fromkeys([*collections, *trained]):
+            self._collect_item(key, variable)
+
+    def _collect_item(self, key: str, item: Any) -> None:
+        """Adds to a collection of eager execution, which otherwise stay empty; the item goes with this store."""
+        graph = outermost(get_default_graph())
+        if graph.eager:
+            kept = graph.get_collection_ref(key)
+            kept.append(item)
+            weakref.finalize(self, _remove, kept, item).atexit = False
 
 
 def _first_part(initializer: Any, shape: list[int], offset: list[int], sizes: list[int], dtype: DType) -> Any:
@@ -195,7 +224,7 @@ def _is_function(initializer: Any) -> bool:
 
 
 def _reused(found: Reusable, name: str, reuse: Any, shape: TensorShape, dtype: DType) -> Reusable:
-    if not reuse:
+    if reuse is False:
         raise InvalidArgumentError(
             f"get_variable '{name}': exists already, made at {found.op.where}; "
             "its scope needs reuse=True or tf.AUTO_REUSE to get it again"
@@ -247,9 +276,15 @@ def _needs_no_arguments(function: Any) -> bool:
     return all(p.default is not p.empty or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
 
 
-def _add_regularization(variable: Variable, name: str, regularizer: Callable[[Any], Any]) -> None:
-    graph = outermost(get_default_graph())
-    with graph.as_default(), graph.colocate_with(variable), graph.name_scope(f"{name}/Regularizer/"):
-        loss = regularizer(variable)
-    if loss is not None:
-        graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, convert_to_tensor(loss))
+def _remove(items: list[Any], item: Any) -> None:
+    items[:] = [x for x in items if x is not item]
+
+
+class _EagerLoss:
+    """A regularization loss in eager execution: a tensor made of the variable's value whenever it is used."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+        return convert_to_tensor(self._make(), dtype)

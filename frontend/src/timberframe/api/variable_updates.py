@@ -19,6 +19,17 @@ class PartialUpdates:
     save_slice_info: Any = None
     """Which part of a partitioned variable it is, a SaveSliceInfo."""
 
+    @property
+    def _save_slice_info(self) -> Any:
+        """`save_slice_info` by the name that TensorFlow 1 has for it."""
+        return self.save_slice_info
+
+    def _get_save_slice_info(self) -> Any:
+        return self.save_slice_info
+
+    def _set_save_slice_info(self, save_slice_info: Any) -> None:
+        self.save_slice_info = save_slice_info
+
     def update(self, op: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
         """Runs an op that changes the variable."""
         raise NotImplementedError

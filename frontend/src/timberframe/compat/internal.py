@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import inspect
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
@@ -16,9 +15,12 @@ _ROOT = ""  # `tf` itself
 _PLACES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "python.framework",
-        "constant_op dtypes importer ops random_seed sparse_tensor tensor_shape tensor_util",
+        "constant_op dtypes importer random_seed sparse_tensor tensor_shape tensor_util",
         (_ROOT,),
     ),
+    ("python.framework", "ops", (_ROOT, "timberframe.saving.collections", "timberframe.compat.scopes")),
+    ("python.framework", "function", ("timberframe.compat.defun",)),
+    ("python.framework", "smart_cond", ("timberframe.layers.switch",)),
     ("python.framework", "errors errors_impl", ("errors",)),
     ("python.framework", "graph_util graph_util_impl", ("graph_util",)),
     (
@@ -27,9 +29,10 @@ _PLACES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         "gen_array_ops gen_control_flow_ops gen_data_flow_ops gen_math_ops gen_random_ops gen_state_ops gradients "
         "gradients_impl histogram_ops init_ops io_ops linalg_ops logging_ops math_ops numerics parsing_ops "
         "partitioned_variables random_ops resource_variable_ops script_ops session_ops sparse_ops special_math_ops "
-        "standard_ops state_ops string_ops template tensor_array_ops variable_scope variables",
+        "standard_ops state_ops string_ops template tensor_array_ops variable_scope",
         (_ROOT,),
     ),
+    ("python.ops", "variables", (_ROOT, "timberframe.api.partitioned_variables")),
     ("python.ops", "candidate_sampling_ops ctc_ops embedding_ops gen_nn_ops nn nn_impl nn_ops rnn", ("nn", _ROOT)),
     ("python.ops", "clip_ops custom_gradient map_fn map_ops stateful_random_ops", (_ROOT,)),
     (
@@ -67,6 +70,7 @@ _PLACES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("python.lib.io", "tf_record", ("python_io",)),
     ("python.util", "compat", ("compat",)),
     ("python.util", "tf_decorator", ("timberframe.compat.decorators",)),
+    ("python.util", "tf_inspect", ("timberframe.compat.signatures",)),
     ("python.util", "deprecation tf_export", ("timberframe.compat.deprecation",)),
     ("python.util", "nest", ("contrib.framework.nest",)),
     ("python.client", "session", (_ROOT,)),
@@ -125,9 +129,12 @@ MODULES: Mapping[str, tuple[str, ...]] = {
 _RENAMED: Mapping[str, str] = {
     "python.client.session.BaseSession": "Session",
     "python.framework.ops.internal_convert_to_tensor": "convert_to_tensor",
+    "python.framework.smart_cond.smart_cond": "timberframe.layers.switch.smart_cond",
+    "python.framework.smart_cond.smart_constant_value": "timberframe.layers.switch.known_bool",
     "python.framework.tensor_util.MakeNdarray": "make_ndarray",
     "python.framework.tensor_util.constant_value": "get_static_value",
     "python.framework.test_util.TensorFlowTestCase": "test.TestCase",
+    "python.layers.utils.constant_value": "timberframe.layers.switch.known_bool",
     "python.lib.io.file_io.FileIO": "gfile.GFile",
     "python.lib.io.file_io.copy": "gfile.Copy",
     "python.lib.io.file_io.create_dir": "gfile.MkDir",
@@ -142,18 +149,21 @@ _RENAMED: Mapping[str, str] = {
     "python.lib.io.file_io.stat": "gfile.Stat",
     "python.lib.io.file_io.walk": "gfile.Walk",
     "python.ops.custom_gradient.custom_gradient": "custom_gradient",
+    "python.ops.init_ops.Initializer": "timberframe.api.initializers.Initializer",
     "python.ops.lookup_ops.index_table_from_file": "contrib.lookup.index_table_from_file",
     "python.ops.lookup_ops.index_table_from_tensor": "contrib.lookup.index_table_from_tensor",
     "python.ops.lookup_ops.index_to_string_table_from_file": "contrib.lookup.index_to_string_table_from_file",
     "python.ops.lookup_ops.index_to_string_table_from_tensor": "contrib.lookup.index_to_string_table_from_tensor",
     "python.ops.map_fn.map_fn": "map_fn",
     "python.ops.metrics_impl._streaming_confusion_matrix": "metrics.confusion.streaming_confusion_matrix",
+    "python.ops.rnn_cell_impl._zero_state_tensors": "timberframe.recurrent.base.zero_states",
+    "python.ops.variable_scope._pure_variable_scope": "timberframe.compat.scopes.pure_variable_scope",
 }
-"""Names of TensorFlow's own modules, and what they are below `tf`."""
+"""Names of TensorFlow's own modules, and what they are below `tf`, or in modules of ours."""
 
 _PACKAGES = {".".join(parts[:end]) for parts in (name.split(".") for name in MODULES) for end in range(1, len(parts))}
 
-_PYTHONS: Mapping[str, ModuleType] = {"python.util.tf_contextlib": contextlib, "python.util.tf_inspect": inspect}
+_PYTHONS: Mapping[str, ModuleType] = {"python.util.tf_contextlib": contextlib}
 """Modules that are Python's own, under another name."""
 
 
@@ -167,7 +177,8 @@ class InternalModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         renamed = _RENAMED.get(f"{self.__name__}.{name}")
         if renamed is not None:
-            return self._find(renamed)
+            place, _, last = renamed.rpartition(".")
+            return getattr(self._namespace(place), last) if place else self._find(renamed)
         package = self.__name__.rpartition(".")[0]
         for inside in (self.__name__, package):  # modules have imported others of their package
             inner = internal_module(f"{inside}.{name}", self._find)
@@ -178,7 +189,7 @@ class InternalModule(ModuleType):
                 return getattr(self._namespace(namespace), name)
             except AttributeError:
                 continue
-        if ".gen_" in self.__name__ and not name.startswith("__"):
+        if self.__name__.startswith("python.ops.") and self.__name__.endswith("_ops") and not name.startswith("__"):
             with contextlib.suppress(AttributeError):
                 return generated.find(name)
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")

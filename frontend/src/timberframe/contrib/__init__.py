@@ -5,7 +5,7 @@ from timberframe.lazy import lazy_names as _lazy_names
 
 _MODULES = (
     "crf", "data", "eager", "estimator", "feature_column", "framework", "layers", "learn", "legacy_seq2seq", "losses",
-    "metrics", "opt", "predictor", "rnn", "seq2seq", "slim", "tpu", "training",
+    "metrics", "nn", "opt", "predictor", "rnn", "seq2seq", "slim", "tpu", "training",
 )  # fmt: skip
 _ALIASES = {"distributions": "timberframe.distributions", "signal": "timberframe.signal"}
 __getattr__ = _lazy_names(__name__, {**_ALIASES, **{name: f"timberframe.contrib.{name}" for name in _MODULES}})

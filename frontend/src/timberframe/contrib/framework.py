@@ -24,6 +24,7 @@ from timberframe.api.variable_scope import get_variable
 from timberframe.boundary import guard
 from timberframe.compat.deprecation import deprecated as deprecated
 from timberframe.compat.deprecation import deprecated_args as deprecated_args
+from timberframe.contrib import nest as nest
 from timberframe.contrib.checkpoints import assign_from_checkpoint as assign_from_checkpoint
 from timberframe.contrib.checkpoints import assign_from_checkpoint_fn as assign_from_checkpoint_fn
 from timberframe.contrib.checkpoints import assign_from_values as assign_from_values
@@ -36,7 +37,6 @@ from timberframe.train.device_setter import VariableDeviceChooser as VariableDev
 from timberframe.train.steps import create_global_step as create_global_step
 from timberframe.train.steps import get_global_step as get_global_step
 from timberframe.train.steps import get_or_create_global_step as get_or_create_global_step
-from timberframe_core import nest as nest
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
 from timberframe_core.graph.graph import get_default_graph
 

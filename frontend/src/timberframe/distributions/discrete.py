@@ -35,6 +35,8 @@ def logits_and_probs(owner: str, logits: Any, probs: Any, of_classes: bool) -> t
 class Bernoulli(Scalar):
     """1 with probability probs, or sigmoid(logits), and 0 otherwise. dtype: of the samples."""
 
+    _parameter_names = ("logits",)
+
     def __init__(
         self,
         logits: Any = None,

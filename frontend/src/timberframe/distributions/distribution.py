@@ -12,13 +12,14 @@ import numpy as np
 from timberframe.api.arithmetic import broadcast_dynamic_shape
 from timberframe.api.arrays import broadcast_static_shape, concat, identity, reshape, shape
 from timberframe.api.constants import ones
-from timberframe.api.framework import control_dependencies, convert_to_tensor, name_scope
+from timberframe.api.framework import control_dependencies, convert_to_tensor, get_static_value, name_scope
 from timberframe.api.reduction import reduce_prod
 from timberframe.api.unary import exp, log, log1p, sqrt, square
 from timberframe.distributions.divergence import kl_divergence
 from timberframe_core.dtypes import int32
-from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.errors import InvalidArgumentError, UnimplementedError
 from timberframe_core.graph.apply import apply_op
+from timberframe_core.graph.operation import Tensor
 from timberframe_core.graph.tensor_shape import TensorShape
 
 
@@ -44,6 +45,8 @@ class Distribution:
     Student's t with one degree of freedom, is NaN and no error. A distribution of the user's own defines `_sample_n`,
     `_log_prob` or `_prob`, `_batch_shape_tensor`, `_event_shape_tensor` and what else it has.
     """
+
+    _parameter_names: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -91,6 +94,27 @@ class Distribution:
     def allow_nan_stats(self) -> bool:
         """Whether what is not defined is NaN."""
         return self._allow_nan_stats
+
+    @classmethod
+    def param_shapes(cls, sample_shape: Any, name: str = "DistributionParamShapes") -> dict[str, Any]:
+        """Shapes, as tensors, that parameters may have so that a sample has this shape."""
+        with name_scope(name):
+            return {n: convert_to_tensor(sample_shape, int32) for n in cls._names_of_parameters()}
+
+    @classmethod
+    def param_static_shapes(cls, sample_shape: Any) -> dict[str, TensorShape]:
+        """Shapes that parameters may have so that a sample has this shape, which must be known."""
+        shape = TensorShape(get_static_value(sample_shape) if isinstance(sample_shape, Tensor) else sample_shape)
+        if not shape.is_fully_defined():
+            raise InvalidArgumentError(f"{cls.__name__}: sample_shape is {shape}; every size must be known")
+        return dict.fromkeys(cls._names_of_parameters(), shape)
+
+    @classmethod
+    def _names_of_parameters(cls) -> tuple[str, ...]:
+        """Parameters that have the shape of a sample."""
+        if not cls._parameter_names:
+            raise UnimplementedError(f"{cls.__name__}: says no shapes of parameters; give them to the constructor")
+        return cls._parameter_names
 
     def copy(self, **override_parameters_kwargs: Any) -> Any:
         """The same distribution with some other arguments of the constructor."""

@@ -25,6 +25,8 @@ _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 class Normal(Scalar):
     """Normal numbers of mean loc and standard deviation scale."""
 
+    _parameter_names = ("loc", "scale")
+
     def __init__(
         self, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Normal"
     ) -> None:
@@ -76,6 +78,8 @@ class Normal(Scalar):
 class Laplace(Scalar):
     """Numbers of density exp(-|x - loc| / scale) / (2 scale)."""
 
+    _parameter_names = ("loc", "scale")
+
     def __init__(
         self, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Laplace"
     ) -> None:
@@ -125,6 +129,8 @@ class Laplace(Scalar):
 
 class StudentT(Scalar):
     """Student's t of df degrees of freedom, times scale, plus loc."""
+
+    _parameter_names = ("df", "loc", "scale")
 
     def __init__(
         self,
@@ -192,6 +198,8 @@ class StudentT(Scalar):
 
 class Uniform(Scalar):
     """Numbers of [low, high), each as likely."""
+
+    _parameter_names = ("low", "high")
 
     def __init__(
         self,

@@ -34,6 +34,8 @@ _NOT_ALL_ABOVE_1 = "mode not defined when any concentration <= 1"
 class Gamma(Scalar):
     """Numbers of density in proportion to x ** (concentration - 1) exp(-rate x)."""
 
+    _parameter_names: tuple[str, ...] = ("concentration", "rate")
+
     def __init__(
         self,
         concentration: Any,
@@ -77,6 +79,8 @@ class Gamma(Scalar):
 class Exponential(Gamma):
     """Numbers of density rate exp(-rate x)."""
 
+    _parameter_names: tuple[str, ...] = ("rate",)
+
     def __init__(
         self, rate: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Exponential"
     ) -> None:
@@ -104,6 +108,8 @@ class Exponential(Gamma):
 
 class Beta(Scalar):
     """Numbers of (0, 1) of density in proportion to x ** (concentration1 - 1) (1 - x) ** (concentration0 - 1)."""
+
+    _parameter_names = ("concentration1", "concentration0")
 
     def __init__(
         self,

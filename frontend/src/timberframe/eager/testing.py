@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from timberframe.api.random_seeds import set_random_seed
-from timberframe.eager.context import eager_mode
+from timberframe.eager.context import current_graph, eager_mode
 from timberframe.test.case import SEED
 from timberframe_core.graph.graph import Graph
 
@@ -35,11 +36,22 @@ def run_test_in_graph_and_eager_modes(
         if reset_test:
             self.tearDown()
             self.setUp()
-        with eager_mode():
+        with eager_mode(), _without_new_items(current_graph()):
             set_random_seed(SEED)
             test(self, *args, **kwargs)
 
     return both
+
+
+@contextmanager
+def _without_new_items(graph: Graph) -> Iterator[None]:
+    """Has the graph's collections have the items after the block that they had before it."""
+    before = {key: list(graph.get_collection_ref(key)) for key in graph.collections}
+    try:
+        yield
+    finally:
+        for key in graph.collections:
+            graph.get_collection_ref(key)[:] = before.get(key, [])
 
 
 def run_all_tests_in_graph_and_eager_modes(cls: Any) -> Any:

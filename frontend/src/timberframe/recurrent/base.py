@@ -10,6 +10,7 @@ from timberframe.api.constants import zeros
 from timberframe.api.framework import convert_to_tensor, name_scope
 from timberframe.api.nn import bias_add
 from timberframe.layers.base import Layer
+from timberframe.layers.named import activation_function
 from timberframe_core import nest
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op
@@ -89,9 +90,5 @@ def affine(parts: list[Any], kernel: Any, bias: Any) -> Any:
 
 
 def activation_of(cell: str, given: Any, default: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The function that was given, or the default for None."""
-    if given is None:
-        return default
-    if not callable(given):
-        raise InvalidArgumentError(f"{cell}: activation is {given!r}; a function is required")
-    return given  # type: ignore[no-any-return]  # as was checked
+    """The function that was given, itself or by a name, or the default for None."""
+    return activation_function(cell, given) or default

@@ -9,6 +9,11 @@ import numpy as np
 
 from timberframe.api.framework import GraphKeys
 from timberframe.api.state import Variable
+from timberframe.saving.collections import (
+    get_collection_proto_type,
+    get_from_proto_function,
+    get_to_proto_function,
+)
 from timberframe.train.queue_runner import QueueRunner
 from timberframe_core import __version__, logging
 from timberframe_core.errors import InvalidArgumentError, OpError
@@ -77,7 +82,11 @@ def remove_devices(graph_def: Any) -> None:
 
 def _write_collection(meta: Any, key: str, items: Sequence[Any]) -> None:
     target = meta.collection_def[key]
-    if all(isinstance(x, Variable) for x in items) or (
+    to_proto = get_to_proto_function(key)
+    if to_proto is not None:
+        messages_of = (to_proto(x, export_scope=None) for x in items)
+        target.bytes_list.value.extend(m.SerializeToString() for m in messages_of if m)
+    elif all(isinstance(x, Variable) for x in items) or (
         key == GraphKeys.QUEUE_RUNNERS and all(isinstance(x, QueueRunner) for x in items)
     ):
         target.bytes_list.value.extend(x.to_proto().SerializeToString() for x in items)
@@ -145,9 +154,13 @@ def _items(graph: Graph, key: str, collection: Any, scope: str, known: dict[byte
     if kind != "bytes_list" and key in _VARIABLES and key != GraphKeys.GLOBAL_STEP:
         logging.warning("collection '%s' holds a %s and no variables; its items are left out", key, kind)
         return
+    proto_type, from_proto = get_collection_proto_type(key), get_from_proto_function(key)
     for value in getattr(collection, kind).value:
         try:
-            if kind == "node_list":
+            if kind == "bytes_list" and proto_type is not None and from_proto is not None:
+                message = messages.as_message(value, proto_type, f"collection '{key}'")
+                yield from_proto(message, import_scope=scope or None)
+            elif kind == "node_list":
                 yield graph.as_graph_element(f"{scope}/{value}" if scope else value)
             elif kind == "bytes_list" and key in _VARIABLES:
                 yield _variable(value, scope, known)

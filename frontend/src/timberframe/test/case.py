@@ -25,6 +25,11 @@ from timberframe_core.runtime.session import Session
 SEED = 87654321
 
 
+def _eager_value(tensor: Any) -> Any:
+    """The value of an EagerTensor; None for operations, which eager execution has none of."""
+    return None if tensor is None else convert_to_tensor(tensor).numpy()  # type: ignore[attr-defined]  # an EagerTensor
+
+
 class TestCase(Assertions):
     """A test case of absl with a fresh default graph and fixed seeds for each test, and assertions on arrays.
 
@@ -93,13 +98,14 @@ class TestCase(Assertions):
     test_session.__test__ = False  # type: ignore[attr-defined]  # pytest would take it for a test
 
     def evaluate(self, tensors: Any) -> Any:
-        """The values of tensors, in their structure."""
+        """The values of tensors, in their structure, by the session that is open or else by `cached_session`."""
         if get_default_graph().eager:
-            return nest.map_structure(lambda x: convert_to_tensor(x).numpy(), tensors)  # type: ignore[attr-defined]  # EagerTensors
-        session = get_default_session() or (self._cached[1] if self._cached else None)
-        if session is None:
-            raise InvalidArgumentError("TestCase.evaluate: no session is open; open one with `with self.session():`")
-        return session.run(tensors)
+            return nest.map_structure(_eager_value, tensors)
+        session = get_default_session()
+        if session is not None:
+            return session.run(tensors)
+        with self.cached_session() as cached:
+            return cached.run(tensors)
 
 
 @contextmanager

@@ -125,7 +125,7 @@ class Saver:
         instance(save_path, (str, os.PathLike), "Saver: save_path", "a path")
         folder, family = os.path.split(os.fspath(save_path))
         latest = "checkpoint" if latest_filename is None else latest_filename
-        _check_names(family, latest)
+        _check_names(family, latest, numbered=global_step is not None)
         path = self.prefix(session, save_path, global_step)
         with file_errors(f"Saver: checkpoint '{path}' cannot be written"):
             if variables:
@@ -280,12 +280,12 @@ def _own_name(variable: Variable | PartitionedVariable) -> str:
     return variable.name if isinstance(variable, PartitionedVariable) else variable.op.name
 
 
-def _check_names(family: str, latest: str) -> None:
+def _check_names(family: str, latest: str, numbered: bool) -> None:
     if not family:
         raise InvalidArgumentError(
             "Saver: save_path names a folder; a file name such as 'model.ckpt' is required in it"
         )
     if os.path.split(latest)[0]:
         raise InvalidArgumentError(f"Saver: latest_filename is '{latest}'; it must have no folder in it")
-    if latest == family:
+    if latest == family and not numbered:
         raise InvalidArgumentError(f"Saver: latest_filename and save_path are both '{latest}'; they must differ")
