@@ -124,4 +124,6 @@ def test_the_best_variant_follows_from_the_processors_features() -> None:
     flags = set(re.findall(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)[0].split())
     avx2 = {"avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "popcnt"} <= flags
     avx512 = avx2 and {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= flags
-    assert native.available_isas()[-1] == ("avx512" if avx512 else "avx2" if avx2 else "scalar")
+    amx = avx512 and {"avx512_bf16", "amx_tile", "amx_bf16"} <= flags
+    best = "amx" if amx else "avx512" if avx512 else "avx2" if avx2 else "scalar"
+    assert native.available_isas()[-1] == best

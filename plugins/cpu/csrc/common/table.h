@@ -1,7 +1,7 @@
 /* One table of kernels for each family and instruction set.
  *
  * A family's sources are compiled once for each instruction set that it lists in meson.build, with TF_ISA defined as
- * scalar, avx2, avx512 or neon. Each source keeps its functions static and exports one table:
+ * scalar, avx2, avx512, amx or neon. Each source keeps its functions static and exports one table:
  *
  *     TF_TABLE(unary) = {TF_ENTRY(tanh_float32), TF_ENTRY(tanh_float64), TF_END};
  *

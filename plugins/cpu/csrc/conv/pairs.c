@@ -43,6 +43,10 @@ static float spoilt_pair(const float *pairs, int64_t count) {
   return sum;
 }
 
+#if defined(TF_ISA_AMX)
+#include "conv/matrix_tiles.inc"
+#endif
+
 #define T float
 #define NAME pair
 #include "conv/implicit.inc"

@@ -15,14 +15,21 @@
 #endif
 #define ROW_VECTORS 8 /* registers of sums that a single pixel takes: as many as hide the time of an addition */
 #define ROW_PANELS (ROW_VECTORS / PANEL_VECTORS)
+#if defined(TF_ISA_AMX)
+#define MAXIMUM_ROWS 16
+#define BLOCK_STEP 16 /* blocks are multiples of it, the rows of the widest tile */
+#define TOGETHER 16 /* images of many channels whose pixels at one place make a tile: they meet the same taps */
+#else
 #define MAXIMUM_ROWS 12
+#define BLOCK_STEP 6
+#define TOGETHER 6
+#endif
 #define AHEAD (8192 / (PANEL_VECTORS * TF_VECTOR_BYTES)) /* rows of a panel that are fetched ahead */
 /* To which cache level: to the second, to the first where a tile of few rows needs them soon. */
 #define NEARNESS(rows) ((rows) > TF_VECTOR_BYTES / 16 ? 2 : 3)
 #define MAXIMUM_SEGMENTS 64  /* taps whose pointers are held at a time */
 #define BLOCK_TERMS 1024     /* summed terms at a time: their part of a panel stays in the second-level cache */
 #define BLOCK_PIXELS 192     /* most pixels that share a panel while it is there */
-#define BLOCK_STEP 6          /* blocks are multiples of it, the rows of the widest tile */
 #define UNITS_PER_THREAD 4   /* so many blocks of pixels and panels at least, where there are enough pixels */
 #define PACKING_PIXELS 512   /* pixels from which on a packed filter pays */
 #define SERIAL_TERMS 32768   /* products worth a thread */
@@ -36,7 +43,6 @@
 #define MOST_TAP_PIXELS 4    /* ... if the image has at most so many pixels for each tap of a window's side, */
 #define MOST_SHARE_INSIDE 0.9 /* ... and no more of all taps are in the image than this, */
 #define MOST_SHARE_TOGETHER 0.75 /* ... nor than this, where TOGETHER images make tiles whose pixels meet the same taps */
-#define TOGETHER 6           /* images of as many channels whose pixels at one place make a tile: they meet the same taps */
 
 /* The pixels of a tile: of each the first tap of its window, negative where it hangs over the edge, that tap's element in
  * the image, and the element where its result begins; and the least and the greatest of the first taps. */

@@ -1,6 +1,27 @@
 /* Which instruction set to use, and kernels by name. */
 #include "runner/runner.h"
 
+#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__linux__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Whether the processor multiplies matrices of bfloat16, and Linux gives this process the memory in which to save their
+ * registers, without which their first use would end it (Documentation/arch/x86/xstate.rst of Linux). The numbers are
+ * those of its asm/prctl.h and of CPUID's leaf 7, which older systems and compilers have no names for. */
+static int has_matrices(void) {
+  enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
+  const unsigned wanted = 1u << 22 | 1u << 24;
+  unsigned a, b, c, d;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & wanted) == wanted &&
+         syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+}
+#else
+static int has_matrices(void) { return 0; }
+#endif
+#endif
+
 int32_t tf_best_isa(void) {
 #if defined(__x86_64__) && defined(__GNUC__)
   /* These also ask XGETBV whether the operating system saves the wide registers. */
@@ -9,7 +30,7 @@ int32_t tf_best_isa(void) {
       __builtin_cpu_supports("bmi") && __builtin_cpu_supports("popcnt")) {
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl")) {
-      return TF_ISA_LEVEL_AVX512;
+      return __builtin_cpu_supports("avx512bf16") && has_matrices() ? TF_ISA_LEVEL_AMX : TF_ISA_LEVEL_AVX512;
     }
     return TF_ISA_LEVEL_AVX2;
   }
@@ -20,7 +41,7 @@ int32_t tf_best_isa(void) {
 int32_t tf_multiplies_bfloat16(void) {
 #if defined(__x86_64__) && defined(__GNUC__)
   __builtin_cpu_init();
-  return tf_best_isa() == TF_ISA_LEVEL_AVX512 && __builtin_cpu_supports("avx512bf16");
+  return tf_best_isa() >= TF_ISA_LEVEL_AVX512 && __builtin_cpu_supports("avx512bf16");
 #else
   return 0;
 #endif

@@ -8,7 +8,7 @@
 #include "common/table.h"
 #include "runner/program.h"
 
-enum { TF_ISA_LEVEL_SCALAR = 0, TF_ISA_LEVEL_AVX2 = 1, TF_ISA_LEVEL_AVX512 = 2 };
+enum { TF_ISA_LEVEL_SCALAR = 0, TF_ISA_LEVEL_AVX2 = 1, TF_ISA_LEVEL_AVX512 = 2, TF_ISA_LEVEL_AMX = 3 };
 
 /* The TF_ABI_MAJOR of the header that this was compiled with. */
 int32_t tf_abi_major(void);

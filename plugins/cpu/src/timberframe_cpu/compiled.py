@@ -33,11 +33,8 @@ _FLAGS = (
     "-Werror=implicit-function-declaration",
 )  # fmt: skip
 _AVX2 = ("-mavx2", "-mfma", "-mf16c", "-mbmi", "-mbmi2", "-mlzcnt", "-mpopcnt")
-_ISA_FLAGS = {
-    "scalar": (),
-    "avx2": _AVX2,
-    "avx512": (*_AVX2, "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mprefer-vector-width=512"),
-}
+_AVX512 = (*_AVX2, "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mprefer-vector-width=512")
+_ISA_FLAGS = {"scalar": (), "avx2": _AVX2, "avx512": _AVX512}
 _SECONDS = 60
 _SCRATCH = "making-"
 _STALE_SECONDS = 3600

@@ -15,8 +15,9 @@ from timberframe_cpu.library import ffi, lib
 from timberframe_sdk import InvalidArgumentError, NotFoundError, as_dtype
 from timberframe_sdk.native import TENSOR, Native, failure, tensor_row, words
 
-ISAS = ("scalar", "avx2", "avx512")
-"""Instruction sets in rising order. `scalar` is what every processor of the architecture has (with NEON on ARM)."""
+ISAS = ("scalar", "avx2", "avx512", "amx")
+"""Instruction sets in rising order. `scalar` is what every processor of the architecture has (with NEON on ARM). For `amx`
+there are kernels of products of bfloat16 alone; all else is that of avx512."""
 
 ISA_VARIABLE = "TIMBERFRAME_CPU_ISA"
 
@@ -75,7 +76,7 @@ def find(name: str, isa: str) -> tuple[int, str]:
 def multiplies_bfloat16(isa: str) -> bool:
     """Whether kernels for this instruction set may multiply pairs of bfloat16 (csrc/conv/pairs.c)."""
     try:
-        return bool(lib.tf_multiplies_bfloat16()) and find("conv2d_packed_pairs_float", isa)[1] == isa
+        return bool(lib.tf_multiplies_bfloat16()) and bool(find("conv2d_packed_pairs_float", isa))
     except NotFoundError:  # the compiler of this build does not know the instruction
         return False
 

@@ -9,7 +9,7 @@ import numpy as np
 from timberframe_core.ops.math.matmul import MIXED_TYPES
 from timberframe_cpu.broadcast import check_rank
 from timberframe_cpu.kernels.convolution import WIDEST_LANES
-from timberframe_cpu.native import isa, native
+from timberframe_cpu.native import built_isa, isa, native
 from timberframe_cpu.packing import (
     MatrixKey,
     c_name,
@@ -129,7 +129,7 @@ def _columns_first(x: np.ndarray) -> np.ndarray:
 
 def is_tiled(node: KernelNode) -> bool:
     """Whether csrc/linalg/panel_gemm.c computes products of the node's dtype here."""
-    return isa() == "avx512" and node.outputs[0].dtype.name in ("float32", "float16", "bfloat16")
+    return built_isa() == "avx512" and node.outputs[0].dtype.name in ("float32", "float16", "bfloat16")
 
 
 def _matmul(node: KernelNode) -> Native:
