@@ -142,3 +142,21 @@ def test_a_number_that_is_no_category_is_an_error() -> None:
         layer = tf.feature_column.input_layer({"n": number}, [tf.feature_column.indicator_column(column)])
         with pytest.raises(tf.errors.InvalidArgumentError, match="5"):
             session.run(layer, {number: [[5]]})
+
+
+@pytest.mark.parametrize(
+    ("classes", "labels", "vocabulary", "message"),
+    [
+        (2, [0, 1, 5], None, "labels must be numbers of classes, from 0 to 1; they are"),
+        (3, [0, -1, 2], None, "labels must be numbers of classes, from 0 to 2; they are"),
+        (2, ["a", "z", "b"], ["a", "b"], r"labels must be in label_vocabulary, \['a', 'b'\]; they are"),
+    ],
+)
+def test_labels_of_no_class_are_named(
+    tmp_path: Path, classes: int, labels: list[Any], vocabulary: list[str] | None, message: str
+) -> None:
+    made = tf.estimator.DNNClassifier([2], [x], str(tmp_path), classes, label_vocabulary=vocabulary)
+    given = np.array(labels, object if vocabulary else np.int64)
+    rows_ = tf.estimator.inputs.numpy_input_fn({"x": X[:3]}, given, batch_size=3, shuffle=False)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        made.train(rows_)

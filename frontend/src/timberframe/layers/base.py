@@ -10,10 +10,11 @@ from typing import Any
 from timberframe.api.framework import GraphKeys, add_to_collection, name_scope
 from timberframe.api.state import Variable
 from timberframe.api.variable_scope import VariableScope, get_variable, variable_scope
+from timberframe.layers.named import weight_functions
 from timberframe.saving.trackable import Trackable
 from timberframe_core import nest
 from timberframe_core.dtypes import DType, as_dtype, float32
-from timberframe_core.errors import InvalidArgumentError, WrongStateError
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, WrongStateError
 from timberframe_core.graph.apply import convert_to_tensor
 from timberframe_core.graph.graph import get_default_graph
 from timberframe_core.graph.operation import Tensor
@@ -160,6 +161,8 @@ class Layer(Trackable):
         partitioner: Any = None,
     ) -> Variable:
         """A variable of the layer, or with reuse the one that exists; to be called in `build`."""
+        owner = f"layer '{self.name}', variable '{name}'"
+        initializer, regularizer, constraint = weight_functions(owner, initializer, regularizer, constraint)
         recorded = None if regularizer is None else functools.partial(self._record_loss, regularizer)
         variable: Variable = get_variable(
             name, shape, dtype or self._dtype or float32, initializer, recorded,
@@ -171,6 +174,14 @@ class Layer(Trackable):
         return variable
 
     add_variable = add_weight
+
+    def require_numbers(self) -> None:
+        """Raises InvalidTypeError where the dtype of the variables is neither floating nor complex."""
+        if self._dtype is not None and not (self._dtype.is_floating or self._dtype.is_complex):
+            raise InvalidTypeError(
+                f"layer '{self.name}': the inputs have dtype {self._dtype.name}; a floating or complex dtype is "
+                "required"
+            )
 
     def _record_loss(self, regularizer: Callable[[Any], Any], variable: Variable) -> Any:
         if get_default_graph().eager:

@@ -13,6 +13,7 @@ from timberframe.api.nn_windows import conv3d as nn_conv3d
 from timberframe.layers.base import InputSpec, Layer, known_size
 from timberframe.layers.functions import layer_function
 from timberframe.layers.geometry import LAYOUTS, channels_first, padding_of, sizes_of, window_length
+from timberframe.layers.named import activation_function
 from timberframe_core.graph.operation import Tensor
 from timberframe_core.graph.tensor_shape import TensorShape
 
@@ -56,7 +57,7 @@ class Convolution(Layer):
         self.padding = padding_of(padding)
         self.channels_first = channels_first(data_format)
         self.data_format = data_format
-        self.activation = activation
+        self.activation = activation_function(f"layer '{self._base_name}'", activation)
         self.use_bias = use_bias
         self.kernel_initializer, self.bias_initializer = kernel_initializer, bias_initializer
         self.kernel_regularizer, self.bias_regularizer = kernel_regularizer, bias_regularizer

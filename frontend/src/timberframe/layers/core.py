@@ -12,6 +12,7 @@ from timberframe.api.initializers import zeros_initializer
 from timberframe.api.nn import bias_add
 from timberframe.layers.base import InputSpec, Layer, known_size
 from timberframe.layers.functions import layer_function
+from timberframe.layers.named import activation_function
 from timberframe.layers.switch import smart_cond
 from timberframe_core.errors import InvalidTypeError
 from timberframe_core.graph.apply import apply_op
@@ -24,6 +25,7 @@ class Dense(Layer):
 
     units: size of the output's last axis. activation: a function, None for none. Regularizers are functions of the
     variable, or for activity of the output, whose results are losses. Constraints change a variable after each update.
+    All of them, and initializers, may also be given by Keras's names, such as "relu", "he_normal" or "l2".
     """
 
     def __init__(
@@ -43,10 +45,10 @@ class Dense(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(trainable, name, activity_regularizer=activity_regularizer, **kwargs)
-        if isinstance(units, bool) or int(units) != units:
+        if isinstance(units, bool | str) or int(units) != units:
             raise InvalidTypeError(f"layer '{self._base_name}': units is {units!r}; an integer is required")
         self.units = int(units)
-        self.activation = activation
+        self.activation = activation_function(f"layer '{self._base_name}'", activation)
         self.use_bias = use_bias
         self.kernel_initializer, self.bias_initializer = kernel_initializer, bias_initializer
         self.kernel_regularizer, self.bias_regularizer = kernel_regularizer, bias_regularizer
@@ -54,6 +56,7 @@ class Dense(Layer):
         self.input_spec = InputSpec(min_ndim=2)
 
     def build(self, input_shape: Any) -> None:
+        self.require_numbers()
         size = known_size(self.name, input_shape, -1)
         self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
         self.kernel = self.add_weight(

@@ -88,6 +88,7 @@ class BatchNormalization(Layer):
                 "it must be one of its axes"
             )
         self.axis %= rank
+        self.require_numbers()
         size = known_size(self.name, input_shape, self.axis)
         self.input_spec = InputSpec(ndim=rank, axes={self.axis: size})
         if self.fused is None:

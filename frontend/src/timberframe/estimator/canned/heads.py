@@ -9,10 +9,12 @@ from typing import Any
 from timberframe import losses, metrics
 from timberframe.api.arrays import concat, expand_dims, reshape
 from timberframe.api.composites import sigmoid_cross_entropy_with_logits
+from timberframe.api.framework import control_dependencies
 from timberframe.api.indexing import gather
 from timberframe.api.lookup import index_table_from_tensor
 from timberframe.api.nn import sparse_softmax_cross_entropy_with_logits
-from timberframe.api.selection import cast
+from timberframe.api.reduction import reduction_axes
+from timberframe.api.selection import cast, clip_by_value
 from timberframe.api.string_parts import as_string
 from timberframe.estimator.export_outputs import ClassificationOutput, ExportOutput, PredictOutput, RegressionOutput
 from timberframe.estimator.spec import EstimatorSpec, ModeKeys
@@ -141,9 +143,18 @@ class _ClassHead(Head):
             needed = "strings are required with" if self._vocabulary is not None else "numbers are required without"
             raise InvalidArgumentError(f"classifier: labels have dtype {given.dtype.name}; {needed} label_vocabulary")
         if self._vocabulary is None:
-            return given
-        numbers: Tensor = index_table_from_tensor(self._vocabulary, name="class_id_lookup").lookup(given)
-        return numbers
+            return self._in_range(given, given, f"must be numbers of classes, from 0 to {self._classes - 1}")
+        numbers = index_table_from_tensor(self._vocabulary, name="class_id_lookup").lookup(given)
+        return self._in_range(numbers, given, f"must be in label_vocabulary, {self._vocabulary}")
+
+    def _in_range(self, numbers: Tensor, given: Tensor, required: str) -> Tensor:
+        """The numbers, in runs where all are those of classes."""
+        last = convert_to_tensor(self._classes - 1, numbers.dtype)
+        inside = apply_op("Equal", [clip_by_value(numbers, convert_to_tensor(0, numbers.dtype), last), numbers])
+        every = apply_op("All", [inside, reduction_axes(inside)])
+        with control_dependencies([apply_op("Assert", [every, [f"classifier: labels {required}; they are", given]])]):
+            checked: Tensor = apply_op("Identity", [numbers])
+            return checked
 
     def _names(self, ids: Tensor) -> Tensor:
         """The names of classes; their numbers as texts without a vocabulary."""
