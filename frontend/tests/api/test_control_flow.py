@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -164,3 +165,15 @@ def test_several_operations_of_a_branch_are_as_many_results() -> None:
             tf.placeholder(tf.bool), lambda: (tf.no_op(), tf.no_op()), lambda: (tf.no_op(), tf.no_op())
         )
         assert [first.dtype, second.dtype] == [tf.bool, tf.bool]
+
+
+def test_random_ops_of_branches_and_loops_draw_other_numbers_than_all_others_of_the_graph() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.set_random_seed(3)
+        draw = functools.partial(tf.random_uniform, [4])
+        seven = tf.placeholder_with_default(7, [])
+        found = [
+            draw(), tf.cond(seven > 0, draw, lambda: tf.zeros([4])), tf.cond(seven > 0, draw, lambda: tf.zeros([4])),
+            tf.while_loop(lambda i, _: i < 1, lambda i, _: (i + 1, draw()), [0, tf.zeros([4])])[1], draw(),
+        ]  # fmt: skip
+        assert len({row.tobytes() for row in session.run(found)}) == len(found)

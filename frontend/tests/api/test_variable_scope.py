@@ -210,3 +210,11 @@ def test_a_template_may_have_an_empty_name() -> None:
     assert template() is template()
     with pytest.raises(tf.errors.InvalidArgumentError, match="name_ is None"):
         tf.make_template(None, lambda: None)  # type: ignore[arg-type]  # a wrong call
+
+
+def test_a_getter_makes_a_variable_of_float32_where_no_dtype_is_given() -> None:
+    def getter(getter: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+        return getter(name, initializer=tf.zeros([2]))
+
+    with tf.variable_scope("s", custom_getter=getter):
+        assert get("v").dtype == tf.float32

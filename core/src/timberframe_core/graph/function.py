@@ -21,13 +21,18 @@ _LEVELS_BETWEEN = 8  # bodies within bodies that Python's usual stack has room f
 
 
 class FuncGraph(Graph):
-    """A function body. Tensors of the graphs around it may be used inside: they become further inputs (`captures`)."""
+    """A function body. Tensors of the graphs around it may be used inside: they become further inputs (`captures`).
+
+    own_seeds: whether its random ops take seeds that count from 0, as those of functions do. Those of branches and
+    loops count on from the graph around them, so that no two of them draw the same numbers.
+    """
 
     is_body = True
 
-    def __init__(self, name: str, outer: Graph | None = None) -> None:
+    def __init__(self, name: str, outer: Graph | None = None, own_seeds: bool = True) -> None:
         super().__init__()
         self.name = name
+        self._own_seeds = own_seeds
         self.outer = outer
         self.level: int = 1 + (outer.level if isinstance(outer, FuncGraph) else 0)
         """How many bodies within bodies it is, itself included."""
@@ -57,6 +62,10 @@ class FuncGraph(Graph):
         often_enough = self.level % _LEVELS_BETWEEN == 0
         with recursion.room(0) if often_enough else nullcontext(), super().as_default():
             yield self
+
+    def next_op_seed(self) -> int:
+        """The seed of a random op that has none of its own."""
+        return super().next_op_seed() if self._own_seeds or self.outer is None else self.outer.next_op_seed()
 
     def add_input(self, dtype: DType, shape: Shape = None, name: str = "input") -> Tensor:
         """Declares the next input."""

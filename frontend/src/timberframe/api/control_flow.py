@@ -80,7 +80,9 @@ class _Branches:
         self._scope = scope
         self._names = tuple(functions)
         self._graph = get_default_graph()
-        self.bodies = [FuncGraph(unique_function_name(self._graph, label), self._graph) for label in labels]
+        self.bodies = [
+            FuncGraph(unique_function_name(self._graph, label), self._graph, own_seeds=False) for label in labels
+        ]
         self._structures = [
             _trace(caller, body, function, ()) for body, function in zip(self.bodies, functions.values(), strict=True)
         ]
@@ -344,8 +346,8 @@ def _flatten_shapes(shapes: Any, structure: Any) -> list[Any]:
 def _add_while(
     graph: Graph, scope: str, loop: _Loop, start: list[Tensor], invariants: list[Shape], parallel_iterations: int
 ) -> list[Tensor]:
-    condition = FuncGraph(unique_function_name(graph, "while_cond"), graph)
-    body = FuncGraph(unique_function_name(graph, "while_body"), graph)
+    condition = FuncGraph(unique_function_name(graph, "while_cond"), graph, own_seeds=False)
+    body = FuncGraph(unique_function_name(graph, "while_body"), graph, own_seeds=False)
     for function in (condition, body):
         for tensor, shape in zip(start, invariants, strict=True):
             function.add_input(tensor.dtype, shape, "loop_var").handle = tensor.handle

@@ -23,9 +23,9 @@ def set_random_seed(seed: int | None) -> None:
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     """The pair of seeds that a new op of the default graph takes: the graph's and its own.
 
-    An op without a seed takes the number of such ops made before in the graph, as TensorFlow 2 does, and in eager
-    execution a number drawn from the global seed; both are None where the graph has no seed either. A graph without a
-    seed counts as one with a fixed seed where the op has one.
+    An op without a seed takes the number of such ops made before in the graph, those in branches and loops included,
+    and in eager execution a number drawn from the global seed; both are None where the graph has no seed either. A
+    graph without a seed counts as one with a fixed seed where the op has one.
     """
     graph = get_default_graph()
     if graph.seed is None and op_seed is None:

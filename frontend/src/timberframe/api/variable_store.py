@@ -20,7 +20,7 @@ from timberframe.api.partitioned_variables import (
 )
 from timberframe.api.random_initializers import glorot_uniform_initializer
 from timberframe.api.state import Variable, VariableAggregation, VariableSynchronization, outermost
-from timberframe_core.dtypes import DType, as_dtype
+from timberframe_core.dtypes import DType, as_dtype, float32
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.graph import Graph, get_default_graph
@@ -76,7 +76,7 @@ class VariableStore:
         self,
         name: str,
         shape: Any = None,
-        dtype: Any = None,
+        dtype: Any = float32,
         initializer: Any = None,
         regularizer: Callable[[Any], Any] | None = None,
         reuse: Any = None,
