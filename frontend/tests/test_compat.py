@@ -59,6 +59,19 @@ def test_programs_run_unchanged(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "['one', 'two'] [[10.0, 10.0, 10.0]] GRUCell\n"), done.stderr
 
 
+@pytest.mark.slow
+def test_modules_of_packages_run_unchanged(tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("")
+    (tmp_path / "package" / "parts.py").write_text("import tensorflow as tf\nSIX = tf.constant(6)\n")
+    text = "import sys\nimport tensorflow as tf\nfrom . import parts\n"
+    text += "with tf.Session() as sess:\n    print(sess.run(parts.SIX * 7), sys.argv[1:])\n"
+    (tmp_path / "package" / "main.py").write_text(text)
+    command = [sys.executable, "-m", "timberframe.compat", "run", "-m", "package.main", "--steps=3"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "42 ['--steps=3']\n"), done.stderr
+
+
 STARTS_OTHERS = """
 import multiprocessing, subprocess, sys
 import tensorflow as tf

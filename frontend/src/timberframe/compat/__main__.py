@@ -1,4 +1,4 @@
-"""`python -m timberframe.compat`: `run PROGRAM [ARGUMENTS]`, and `check PROGRAM ...`."""
+"""`python -m timberframe.compat`: `run PROGRAM [ARGUMENTS]`, `run -m MODULE [ARGUMENTS]`, and `check PROGRAM ...`."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     running = commands.add_parser("run", help="run a program, its imports of tensorflow answered by timberframe")
+    running.add_argument("-m", dest="module", action="store_true", help="the program is the name of a module")
     running.add_argument("program")
     running.add_argument("arguments", nargs=argparse.REMAINDER)
     checking = commands.add_parser("check", help="list what programs use that is missing; runs nothing")
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         if given.command == "run":
-            run(given.program, given.arguments)
+            run(given.program, given.arguments, given.module)
             return 0
         return _check(given.programs)
     except (OpError, OSError) as e:

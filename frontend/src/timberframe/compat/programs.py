@@ -100,19 +100,24 @@ def answer_imports() -> None:
     sys.meta_path.insert(0, TensorFlowModules())
 
 
-def run(path: str, arguments: Sequence[str] = ()) -> None:
-    """Runs a program as `python path arguments` would, its imports of tensorflow answered by timberframe.
+def run(program: str, arguments: Sequence[str] = (), module: bool = False) -> None:
+    """Runs a program as `python program arguments` would, its imports of tensorflow answered by timberframe.
 
-    Those of the Python processes that it starts are, too.
+    Those of the Python processes that it starts are, too. module: the program is the name of a module, as after
+    `python -m`.
     """
     if "tensorflow" in sys.modules:
         raise InvalidArgumentError("tensorflow is imported already; run the program in a process of its own")
     answer_imports()
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([str(_SHADOW), *([before] if before else [])])
-    sys.argv = [path, *arguments]
-    sys.path[:0] = [str(Path(path).resolve().parent), str(_SHADOW)]  # which multiprocessing hands to its processes
-    runpy.run_path(path, run_name="__main__")
+    sys.argv = [program, *arguments]
+    folder = Path.cwd() if module else Path(program).resolve().parent
+    sys.path[:0] = [str(folder), str(_SHADOW)]  # which multiprocessing hands to its processes
+    if module:
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
+    else:
+        runpy.run_path(program, run_name="__main__")
 
 
 class Missing(NamedTuple):
