@@ -28,7 +28,8 @@ from parameter_step import program, seconds
 import timberframe as tf
 import timberframe_ray as tfr
 from timberframe_ray import engine
-from timberframe_ray.device import INLINE_BYTES
+from timberframe_ray.wire import INLINE_BYTES, unpack
+from timberframe_ray.worker import Call
 
 WARM = 20
 """Steps before those that count."""
@@ -82,9 +83,9 @@ class Counted:
         engine.submit, engine.control = self._submit, self._control
 
     def submit(self, worker: Any, count: int, *arguments: Any, group: str = "compute") -> Any:
-        for call in arguments[2]:
+        for call in map(Call._make, unpack(arguments[0])[2]):
             self.left += [(worker, returned) for returned in call.returns]
-            if call.name == "put":
+            if call.name == "place":
                 self.came.append((worker, (call.details["device"], call.details["number"])))
         found = self._submit(worker, count, *arguments, group=group)
         self._count(arguments)

@@ -106,6 +106,31 @@ def test_errors_of_the_program_are_raised_at_once() -> None:
 
 
 @pytest.mark.usefixtures("cluster")
+def test_errors_of_the_program_have_their_class_and_say_which_rank_raised_them() -> None:
+    def train() -> None:
+        if tfr.group().rank == 1:
+            raise ValueError("a row is missing")
+
+    with pytest.raises(ValueError, match=r"^a row is missing") as found:
+        tfr.fit(train, workers=2, cpus=HALF)
+    assert "It was raised by rank 1:" in found.value.__notes__[0]
+    assert "in train" in found.value.__notes__[0]
+
+
+@pytest.mark.usefixtures("cluster")
+def test_errors_that_cannot_be_pickled_have_their_words() -> None:
+    class RowError(Exception):
+        def __init__(self, row: int, reason: str) -> None:
+            super().__init__(f"row {row}: {reason}")
+
+    def train() -> None:
+        raise RowError(3, "missing")
+
+    with pytest.raises(tf.errors.UnknownError, match=r"^RowError: row 3: missing"):
+        tfr.fit(train, workers=1, cpus=HALF)
+
+
+@pytest.mark.usefixtures("cluster")
 def test_too_few_processes_are_an_error() -> None:
     with pytest.raises(tf.errors.UnavailableError, match=r"fit: \d processes could be had in 4 s; at least 3 with"):
         tfr.fit(nothing_at_all, workers=3, cpus=HALF, seconds=4)

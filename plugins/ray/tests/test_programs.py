@@ -17,6 +17,8 @@ pytest.importorskip("ray", reason="ray is not installed: it has no wheel for thi
 import timberframe as tf
 import timberframe_ray
 from timberframe_ray import Cluster
+from timberframe_ray.cluster import end_workers
+from timberframe_ray.target import read_address
 
 CONFIG = tf.SessionConfig(plugins=["cpu"])
 _ports = itertools.count(20000)
@@ -44,6 +46,18 @@ def model(spec: Any, task: int) -> Any:
         x = tf.constant([[1.0, 1.0], [1.0, 2.0]])
         loss = tf.reduce_sum(tf.square(tf.reduce_sum(x * w, 1) - [3.0, 5.0]))
         return loss, tf.train.GradientDescentOptimizer(0.05).minimize(loss, global_step=step)
+
+
+@pytest.mark.slow
+def test_a_server_that_is_joined_ends_with_its_worker(cluster: Cluster) -> None:
+    server = tf.train.Server(tf.train.ClusterSpec({"ps": [f"here:{next(_ports)}"]}), "ps", 0)
+    joining = threading.Thread(target=server.join, daemon=True)
+    joining.start()
+    joining.join(1.0)
+    assert joining.is_alive()
+    end_workers(read_address(server.target.removeprefix("ray:")).cluster)
+    joining.join(10.0)
+    assert not joining.is_alive()
 
 
 @pytest.mark.slow

@@ -25,6 +25,7 @@ from timberframe_core.errors import UnknownError as UnknownError
 from timberframe_core.fallback import attempt as attempt
 from timberframe_core.graph.apply import apply_op as apply_op
 from timberframe_core.graph.inference import arg_ranges as arg_ranges
+from timberframe_core.library import add_library_folder as add_library_folder
 from timberframe_core.ops.definition.accuracy import EXACT as EXACT
 from timberframe_core.ops.definition.accuracy import Accumulation as Accumulation
 from timberframe_core.ops.definition.accuracy import Bound as Bound

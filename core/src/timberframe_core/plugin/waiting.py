@@ -139,6 +139,11 @@ class LateError:
         self._checked = False
         self._lock = threading.Lock()
 
+    def over(self, seconds: float) -> bool:
+        """Whether the work is over, after so long at most; True where only its result can be waited for."""
+        wait = getattr(self.pending, "wait", None)
+        return self._checked or wait is None or bool(wait(seconds))
+
     def check(self, cancel: CancelToken, wait: bool = True) -> None:
         """Waits for the work and raises its error; without `wait` only if it is known and no other thread waits."""
         if self._checked or not (wait or self.pending.done()) or not self._lock.acquire(blocking=wait):
@@ -149,6 +154,20 @@ class LateError:
                 self._checked = True
         finally:
             self._lock.release()
+
+
+def check_all(errors: Sequence[LateError], cancel: CancelToken) -> None:
+    """Waits for the work of them all and raises the first error that shows.
+
+    Where the run may be cancelled by others, the last work is waited for before the rest, which is over by then as a
+    rule: each wait wakes this thread, which takes the processor from those who work.
+    """
+    while cancel._polls and errors and not errors[-1].over(_LONGEST_WAIT_SECONDS):
+        cancel.check()
+        for error in errors:
+            error.check(cancel, wait=False)
+    for error in errors:
+        error.check(cancel)
 
 
 class LateErrors:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from timberframe_core.plugin.contracts import (
     RunContext,
 )
 from timberframe_core.plugin.device_defaults import DeviceDefaults
+from timberframe_core.plugin.waiting import check_all
 from timberframe_core.runtime.device_array import DeviceArray
 from timberframe_core.runtime.drivers import prepare
 from timberframe_core.runtime.located import copied, to_host
@@ -108,11 +109,14 @@ def _start_fetch(located: Located, plan: Plan, cancel: CancelToken, on_device: b
     return _DeviceWork(device.start_copy_out(array), device, plan)
 
 
-def raise_late_errors(errors: Iterable[LateError], plan: Plan, cancel: CancelToken, wait: bool = True) -> None:
+def raise_late_errors(errors: Sequence[LateError], plan: Plan, cancel: CancelToken, wait: bool = True) -> None:
     """Raises errors that asynchronous devices report late; wait: also those of what is still under way."""
     try:
+        if wait:
+            check_all(errors, cancel)
+            return
         for error in errors:
-            error.check(cancel, wait)
+            error.check(cancel, wait=False)
     except OpError as found:
         e = _at_its_reader(found, plan.program.nodes)
         device = next((n.device for n in plan.program.nodes if n.name == e.node), None)

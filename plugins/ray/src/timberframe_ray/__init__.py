@@ -15,3 +15,6 @@ from timberframe_ray.collectives import reduce_scatter as reduce_scatter
 from timberframe_ray.fit import Result as Result
 from timberframe_ray.fit import fit as fit
 from timberframe_ray.pipeline import pipeline as pipeline
+from timberframe_sdk import add_library_folder as _add_library_folder
+
+_add_library_folder(__file__)

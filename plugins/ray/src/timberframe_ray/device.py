@@ -10,10 +10,8 @@ import numpy as np
 import timberframe_sdk as sdk
 from timberframe_ray import engine
 from timberframe_ray.link import ANSWER_SECONDS, Link, Returned
+from timberframe_ray.wire import INLINE_BYTES
 from timberframe_sdk.remote.device import RemoteArray, RemoteDevice, RemoteExecutable
-
-INLINE_BYTES = 100_000
-"""Larger arrays go through the object store, others with the call; as Ray does with results."""
 
 
 class RayArray(RemoteArray):
@@ -49,7 +47,7 @@ class RayDevice(RemoteDevice):
     def _placed(self, given: Any, dtype: Any, shape: Sequence[int]) -> RayArray:
         """A tensor that the worker makes of an array or of another call's result."""
         number = self.link.number()
-        self.link.add("put", [given], device=self.index, number=number)
+        self.link.add("place", [given], device=self.index, number=number)
         return RayArray(self, (number, sdk.as_dtype(dtype).name, shape))
 
     def compile(self, cluster: sdk.Cluster) -> RayExecutable:
@@ -57,7 +55,7 @@ class RayDevice(RemoteDevice):
 
     def copy_in(self, x: np.ndarray) -> RayArray:
         x = np.asarray(x)
-        given = engine.put(x) if x.nbytes > INLINE_BYTES else x.copy()
+        given = engine.put(x) if x.nbytes > INLINE_BYTES else x
         return self._placed(given, x.dtype, x.shape)
 
     def copy_out(self, a: RayArray) -> np.ndarray:  # type: ignore[override]  # its own arrays
@@ -71,7 +69,7 @@ class RayDevice(RemoteDevice):
     def copy_from(self, source: Any, a: Any) -> RayArray | None:
         if not isinstance(a, RayArray):
             return None
-        return self._placed(a.leave().ref(), a.dtype, a.shape)
+        return self._placed(a.leave(), a.dtype, a.shape)
 
     def ask_clock(self) -> int:
         try:
@@ -84,7 +82,7 @@ class RayDevice(RemoteDevice):
         given: list[Any] = [np.frombuffer(work, np.uint8)]
         for array, home in inputs:
             if isinstance(array, RayArray):
-                given.append(array.leave().ref())
+                given.append(array.leave())
                 continue
             x = np.asarray(array if home is None else home.copy_out(array))
             given.append(engine.put(x) if x.nbytes > INLINE_BYTES and not x.dtype.hasobject else x)
@@ -119,7 +117,7 @@ class RayExecutable(RemoteExecutable):
     def run(self, inputs: Sequence[RemoteArray], context: sdk.RunContext) -> list[RemoteArray]:
         self.refuse_observer(context)
         device, link = self.device, self.device.link
-        numbers = [link.number() for _ in self._outputs]
+        numbers = [] if self._dynamic else [link.number() for _ in self._outputs]
         leaving = [] if self._dynamic else sorted(self.leaving)
         report_to_trace = self.reporter(context)
         answer, returned = link.add(
@@ -127,12 +125,12 @@ class RayExecutable(RemoteExecutable):
             executable=self.number, inputs=[x.number for x in inputs], mode=context.mode, fence=context.fence,
             outputs=numbers, trace=context.trace is not None,
         )  # fmt: skip
+        described: Any = [] if self._dynamic else [(n, *x) for n, x in zip(numbers, self._outputs, strict=True)]
         if self._dynamic or context.late is None:
             found = answer.result()
             report_to_trace(found)
-            described: Any = found["made"]
+            described = described or found["made"]
         else:
-            described = [(n, *kind) for n, kind in zip(numbers, self._outputs, strict=True)]
             context.late.add(self, answer, report_to_trace)
         made = [RayArray(device, x, (self, i)) for i, x in enumerate(described)]
         for i, result in zip(leaving, returned, strict=True):

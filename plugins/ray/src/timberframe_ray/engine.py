@@ -221,6 +221,22 @@ def end(handle: Handle, restart: bool = False) -> None:
     ray.kill(handle, no_restart=not restart)
 
 
+def stay(worker: Handle) -> Ref:
+    """What is there when the process of a worker ends; see `restarts`."""
+    return worker.stay.options(concurrency_group="waiting").remote()
+
+
+def restarts(stay: Ref) -> bool:
+    """Whether Ray starts a worker again that has ended."""
+    try:
+        ray.get(stay)
+    except exceptions.ActorUnavailableError:
+        return True
+    except exceptions.RayError:
+        return False
+    return False
+
+
 _monitors: dict[str, tuple[Handle, Ref]] = {}
 """By client: its monitor, and what is there when that has ended."""
 _lock = threading.Lock()

@@ -16,7 +16,6 @@ from timberframe_ray import engine
 from timberframe_ray.collectives.group import DEADLINE_SECONDS
 from timberframe_ray.server import start_here
 from timberframe_sdk import InvalidArgumentError, UnavailableError, logging
-from timberframe_sdk.remote.errors import raise_error
 
 _LOOK_SECONDS = 0.5
 _BLAME_SECONDS = 2.0
@@ -56,7 +55,8 @@ def fit(
     `broadcast_variables` gives it to the others.
     max_failures: how often processes may be lost; UnavailableError after that. cpus: those that Ray is to keep for each
     process. seconds: how long to wait for the fewest, and in collectives for a process that hangs.
-    Errors of `train_fn` itself are raised at once. Ray is started on this machine where this process has not joined it.
+    Errors of `train_fn` itself are raised at once, with a note of the rank and its traceback. Ray is started on this
+    machine where this process has not joined it.
     """
     fewest, most = (workers, workers) if isinstance(workers, int) else workers
     if not 1 <= fewest <= most:
@@ -155,10 +155,11 @@ def _attempt(train_fn: Callable[[], Any], group: Sequence[Any], pool: _Pool, sec
                 continue
             try:
                 answers[rank] = engine.get(ref)
-                if not answers[rank].get("lost"):
-                    raise_error(answers[rank])
+                if "error" not in answers[rank]:
                     continue
-                found: Exception = UnavailableError(answers[rank]["error"][1])
+                if not answers[rank]["lost"]:
+                    raise answers[rank]["error"]
+                found: Exception = UnavailableError(str(answers[rank]["error"]))
             except engine.LostError as e:
                 answers[rank], found = {}, e
             if lost is None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from timberframe_ray import engine
 from timberframe_ray.engine import START_SECONDS
+from timberframe_ray.wire import pack, unpack
 from timberframe_ray.worker import Call, Failed
 from timberframe_sdk import AbortedError, CancelToken, UnavailableError
 from timberframe_sdk.remote.errors import raise_error
@@ -55,6 +56,23 @@ class Step:
         """What may end the runs in it, by their numbers."""
         self.cancelled = 0.0
         """When a run of it was cancelled."""
+        self.before: list[Step] = []
+        """Steps that are over before it is: the one before it in its worker, and those that make its tensors."""
+        self._answers: Any = None
+        """What the calls gave, or a LostError; None until it is there."""
+
+    def take(self, arrays: Sequence[Any]) -> list[Any]:
+        """The arrays of a call as that has them: packed, or positions among the tensors, to which they are added."""
+        given: list[Any] = []
+        for a in arrays:
+            if isinstance(a, np.ndarray):
+                given.append(pack(a))
+                continue
+            if isinstance(a, Returned):
+                self.before.append(a.step)
+            given.append(len(self.tensors))
+            self.tensors.append(a.ref() if isinstance(a, Returned) else a)
+        return given
 
     def done(self) -> bool:
         """Whether the answers are there, or will never be."""
@@ -63,15 +81,42 @@ class Step:
     def wait(self, seconds: float) -> bool:
         """The same, after so long at most: a look at what is not there yet costs as much as a wait."""
         self.link.send(self)
-        assert self.refs is not None
-        return self.link.lost is not None or engine.wait(self.refs[0], seconds)
+        return self.link.lost is not None or self._ended(seconds)
+
+    def _ended(self, seconds: float) -> bool:
+        """Whether the answers are there, or the error in their place, after so long at most.
+
+        Those of the steps before it are got with them: to ask Ray once takes less than half as long.
+        """
+        before = [s for s in self.before if s._answers is None] if self._answers is None else []
+        if before:
+            try:
+                self._get_answers([*before, self], seconds)
+            except TimeoutError:
+                seconds = 0  # its own may be there: processes end
+            except engine.LostError:
+                self.before = []
+        if self._answers is None:
+            try:
+                self._get_answers([self], seconds)
+            except engine.LostError as e:
+                self._answers = e
+            except TimeoutError:
+                return False
+        self.before = []
+        return True
+
+    @staticmethod
+    def _get_answers(steps: Sequence[Step], seconds: float) -> None:
+        found = engine.get([s.refs[0] for s in steps if s.refs is not None], seconds)
+        for step, packed in zip(steps, found, strict=True):
+            step._answers = unpack(packed)
 
     def wait_for_end(self) -> None:
         """Returns when it is done, or when it takes long to end although a run of it was cancelled."""
         self.link.send(self)
-        assert self.refs is not None
         try:
-            while not engine.wait(self.refs[0], _TICK_SECONDS * 5) and self.link.lost is None:
+            while not self._ended(_TICK_SECONDS * 5) and self.link.lost is None:
                 if self.cancelled and time.monotonic() - self.cancelled > CANCEL_SECONDS:
                     return
         except BaseException:
@@ -84,16 +129,26 @@ class Step:
         for number in self.cancels:
             self.link.tell("cancel", run=number)
 
+    def answer(self, call: int) -> Any:
+        """The answer to one of the calls, which is there; raises what the worker's end means."""
+        while self._answers is None and self.link.lost is None:
+            self._ended(_TICK_SECONDS * 5)
+        return self._or_lost(self._answers)[call]
+
     def result(self, position: int) -> Any:
-        """One of the results, which is there; raises what the worker's end means."""
-        link = self.link
-        if link.lost is not None:
-            raise link.lost
+        """One of the tensors, which is there; raises what the worker's end means."""
         assert self.refs is not None
         try:
-            return engine.get(self.refs[position])
+            return self._or_lost(None if self.link.lost else unpack(engine.get(self.refs[position])))
         except engine.LostError as e:
-            raise link.unavailable(e) from None
+            raise self.link.unavailable(e) from None
+
+    def _or_lost(self, found: Any) -> Any:
+        if self.link.lost is not None:
+            raise self.link.lost
+        if isinstance(found, engine.LostError):
+            raise self.link.unavailable(found) from None
+        return found
 
 
 class Answer:
@@ -113,7 +168,7 @@ class Answer:
         self.step.wait_for_end()
         if self._cancel is not None:
             self._cancel.check()
-        header = self.step.result(0)[self._position]
+        header = self.step.answer(self._position)
         if "error" in header:
             self.step.link.raise_error(header)
         return header["result"]
@@ -200,12 +255,17 @@ class Link:
         returns: Sequence[tuple[int, int]] = (),
         **details: Any,
     ) -> tuple[Answer, list[Returned]]:
-        """Adds a call to the next step. arrays: each is an array, or a reference to one. returns: see `Call`."""
+        """Adds a call to the next step. returns: see `Call`.
+
+        arrays: each is an array, what another call has `Returned`, or a reference to what `engine.put` has stored.
+        """
+        for a in arrays:
+            if isinstance(a, Returned):
+                a.ref()  # sent while this link is not locked
         with self._lock:
             if self.lost is not None:
                 self._refuse()
-            tensors = [a for a in arrays if not isinstance(a, np.ndarray)]
-            if tensors and self._gathered.calls:
+            if self._gathered.calls and not all(isinstance(a, np.ndarray) for a in arrays):
                 self.send(self._gathered)  # it need not wait for them
             step = self._gathered
             if self._dropped:
@@ -215,11 +275,7 @@ class Link:
             if cancel is not None:
                 number = details["run"] = run_number(cancel)
                 step.cancels[number] = cancel
-            first = len(step.tensors)
-            step.tensors += tensors
-            places = iter(range(first, len(step.tensors)))
-            given = [a if isinstance(a, np.ndarray) else next(places) for a in arrays]
-            step.calls.append(Call(call, details, given, returns))
+            step.calls.append(Call(call, details, step.take(arrays), returns))
             made = [Returned(step, 1 + step.returns + i) for i in range(len(returns))]
             step.returns += len(returns)
             return Answer(step, len(step.calls) - 1, cancel), made
@@ -230,13 +286,14 @@ class Link:
             return
         with self._lock:
             if step.refs is None:
+                if self._last is not None:
+                    step.before.append(self._last)
                 self._gathered, self._last = Step(self), step
                 self._submit(step, "compute")
 
     def _submit(self, step: Step, group: str) -> None:
-        step.refs = engine.submit(
-            self._worker, 1 + step.returns, self.incarnation, self._session, step.calls, *step.tensors, group=group
-        )
+        request = pack((self.incarnation, self._session, [tuple(c) for c in step.calls]))
+        step.refs = engine.submit(self._worker, 1 + step.returns, request, *step.tensors, group=group)
         step.calls, step.tensors = [], []
         _watch.add(step)
 
@@ -248,10 +305,7 @@ class Link:
         with _numbers_lock:
             number = details["run"] = next(_runs)  # its own: it is under way beside others of the run
         step.cancels[number] = cancel
-        step.tensors = [a for a in arrays if not isinstance(a, np.ndarray)]
-        places = count()
-        given = [a if isinstance(a, np.ndarray) else next(places) for a in arrays]
-        step.calls.append(Call(call, details, given))
+        step.calls.append(Call(call, details, step.take(arrays)))
         self._submit(step, "waiting")
         return Answer(step, 0, cancel).result()
 

@@ -30,8 +30,13 @@ class TaskServer:
         """It has started."""
 
     def join(self) -> None:
-        """Returns when this process leaves the cluster."""
+        """Returns when this process leaves the cluster, or the cluster ends."""
         while engine.joined():
+            stay = engine.stay(self._worker)
+            while engine.joined() and not engine.wait(stay, _LOOK_SECONDS):
+                pass
+            if engine.joined() and not engine.restarts(stay):
+                return
             time.sleep(_LOOK_SECONDS)
 
 

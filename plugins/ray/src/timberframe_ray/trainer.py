@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import socket
+import traceback
 from collections.abc import Callable
 from typing import Any
 
 import ray
+from ray import cloudpickle
 
 from timberframe_ray.collectives.group import join, leave
-from timberframe_sdk.remote.errors import error_header
+from timberframe_sdk import UnknownError
 
 
 class Trainer:
@@ -21,12 +23,22 @@ class Trainer:
             return f"{ray.util.get_node_ip_address()}:{found.getsockname()[1]}"
 
     def run(self, train_fn: Callable[[], Any], rank: int, size: int, address: str, name: str, seconds: float) -> Any:
-        """What the function gives; or the message of its error, and whether a lost process is the cause."""
+        """What the function gives; or its error, and whether a lost process is the cause."""
         joined = None
         try:
             joined = join(rank, size, address, name, seconds)
             return {"result": train_fn()}
         except Exception as e:
-            return {**error_header(e), "lost": joined is None or joined.failed}
+            return {"error": _carried(e, rank), "lost": joined is None or joined.failed}
         finally:
             leave()
+
+
+def _carried(error: Exception, rank: int) -> Exception:
+    """The error for another process, with a note of where it was raised; an UnknownError where its class cannot go."""
+    try:
+        cloudpickle.loads(cloudpickle.dumps(error))
+    except Exception:
+        error = UnknownError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)
+    error.add_note(f"It was raised by rank {rank}:\n{''.join(traceback.format_exception(error)).rstrip()}")
+    return error

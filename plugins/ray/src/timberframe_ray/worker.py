@@ -13,9 +13,8 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from timberframe_ray.monitor import wait_for_end
+from timberframe_ray.wire import pack, unpack
 from timberframe_sdk import AbortedError
 from timberframe_sdk.remote.errors import error_header, raise_error
 from timberframe_sdk.remote.session import Task, TaskSession
@@ -24,14 +23,14 @@ _FAILED_RUNS = 64
 
 
 class Call(NamedTuple):
-    """A call of a session. arrays: each is an array, or a position among the tensors of the step.
+    """A call of a session. arrays: each is a packed array, or a position among the tensors of the step.
 
     returns: tensors that the step gives as results, by device and number.
     """
 
     name: str
     details: dict[str, Any]
-    arrays: Sequence[np.ndarray | int] = ()
+    arrays: Sequence[Any] = ()
     returns: Sequence[tuple[int, int]] = ()
 
 
@@ -54,7 +53,7 @@ class ClientSession(TaskSession):
         answers, returned = [], []
         for call in calls:
             try:
-                arrays = [tensors[a] if isinstance(a, int) else a for a in call.arrays]
+                arrays = [tensors[a] if isinstance(a, int) else unpack(a) for a in call.arrays]
                 answers.append({"result": self.answer(call.name, arrays, call.details)})
             except Exception as e:
                 answers.append(error_header(e))
@@ -73,13 +72,13 @@ class ClientSession(TaskSession):
     def do_drop(self, numbers: Sequence[int]) -> None:
         self.drop(numbers)
 
-    def do_put(self, array: Any, device: Any, number: int | None = None) -> Any:
+    def do_place(self, array: Any, device: Any, number: int) -> None:
+        """Puts an array where the client knows it by the number that it has given."""
         try:
             if isinstance(array, Failed):
                 raise_error(array.header)
-            return super().do_put(array, device, number)
+            self.kept[number] = device.copy_in(array)
         except Exception as e:
-            assert number is not None
             self.kept[number] = Failed(error_header(e))
             raise
 
@@ -90,7 +89,7 @@ class ClientSession(TaskSession):
         mode: str,
         fence: str,
         run: int,
-        outputs: Sequence[int | None] = (),
+        outputs: Sequence[int] = (),
         trace: bool = False,
     ) -> Any:
         try:
@@ -104,7 +103,7 @@ class ClientSession(TaskSession):
             header = self.failed[run] = error_header(e)
             if len(self.failed) > _FAILED_RUNS:
                 self.failed.popitem(last=False)
-            self.kept.update({n: Failed(header) for n in outputs if n is not None})
+            self.kept.update({n: Failed(header) for n in outputs})
             raise
 
 
@@ -119,8 +118,13 @@ class Worker:
         self._clients: set[str] = set()
         self._lock = threading.Lock()
 
-    def step(self, incarnation: int, session: int, calls: Sequence[Call], *tensors: Any) -> Any:
-        """Carries out calls of a session, one after the other; gives their answers and the tensors to return."""
+    def step(self, request: bytes, *tensors: Any) -> Any:
+        """Carries out calls of a session, one after the other; gives their answers and the tensors to return.
+
+        request: incarnation, session and calls. All are packed.
+        """
+        incarnation, session, given = unpack(request)
+        calls = [Call._make(x) for x in given]
         found = self._sessions.get(session) if incarnation == self._task.incarnation else None
         if found is None:
             error = AbortedError(
@@ -130,8 +134,13 @@ class Worker:
             header = error_header(error)
             results: list[Any] = [[header] * len(calls), *(Failed(header) for c in calls for _ in c.returns)]
         else:
-            results = found.step(calls, tensors)
-        return results if len(results) > 1 else results[0]
+            results = found.step(calls, [unpack(x) for x in tensors])
+        packed = [pack(x) for x in results]
+        return packed if len(packed) > 1 else packed[0]
+
+    def stay(self) -> None:
+        """Is over when this process ends."""
+        threading.Event().wait()
 
     def control(self, call: str, details: dict[str, Any]) -> Any:
         """Answers one control call."""

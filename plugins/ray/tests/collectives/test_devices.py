@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,10 +12,11 @@ import pytest
 pytest.importorskip("ray", reason="ray is not installed: it has no wheel for this Python or system")
 
 from timberframe_ray.collectives.devices import OnDevice
-from timberframe_ray.collectives.group import Group, connect
+from timberframe_ray.collectives.group import Group
 from timberframe_sdk import InternalError, UnavailableError
 from timberframe_sdk.testing.collective_device import CollectiveDevice
 
+Together = Callable[..., list[Any]]
 Do = Callable[[Group, CollectiveDevice], Any]
 
 
@@ -28,29 +27,16 @@ def memory(request: pytest.FixtureRequest) -> bool:
     return found
 
 
-def together(size: int, do: Do, memory: bool = True, libraries: Any = None, kind: Any = CollectiveDevice) -> list[Any]:
-    """What `do` gives, or raises, for each rank of a group; each has a device. libraries: of these."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        address = f"127.0.0.1:{found.getsockname()[1]}"
-    results: list[Any] = [None] * size
+@pytest.fixture
+def on_devices(together: Together) -> Together:
+    """`together` where each rank has a device of a kind; libraries: those of the devices."""
 
-    def work(rank: int) -> None:
-        try:
-            group = connect(rank, size, address, "test", 20.0, memory)
-            try:
-                device = kind(0, None, *([libraries[rank]] if libraries else []))
-                results[rank] = do(group, device)
-            finally:
-                group.leave()
-        except Exception as e:
-            results[rank] = e
+    def run(size: int, do: Do, memory: bool = True, libraries: Any = None, kind: Any = CollectiveDevice) -> list[Any]:
+        return together(
+            size, lambda group: do(group, kind(0, None, *([libraries[group.rank]] if libraries else []))), memory
+        )
 
-    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(size)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    return results
+    return run
 
 
 def numbers(rank: int, *shape: int) -> np.ndarray:
@@ -75,7 +61,7 @@ def meet(group: Group, device: CollectiveDevice) -> None:
     device.journal.clear()
 
 
-def test_collectives_are_carried_out_on_the_devices(memory: bool) -> None:
+def test_collectives_are_carried_out_on_the_devices(on_devices: Together, memory: bool) -> None:
     def do(group: Group, device: CollectiveDevice) -> Any:
         meet(group, device)
         x, y = numbers(group.rank, 6, 2), numbers(10 + group.rank, 3)
@@ -89,7 +75,7 @@ def test_collectives_are_carried_out_on_the_devices(memory: bool) -> None:
 
     total = (numbers(0, 6, 2) + numbers(1, 6, 2)) + numbers(2, 6, 2)
     gathered = np.concatenate([numbers(10 + r, 3) for r in range(3)])
-    for rank, found in enumerate(together(3, do, memory)):
+    for rank, found in enumerate(on_devices(3, do, memory)):
         expected = [
             [total, (numbers(10, 3) + numbers(11, 3)) + numbers(12, 3)],
             [total[2 * rank : 2 * rank + 2]], [gathered], [numbers(11, 3)],
@@ -100,38 +86,40 @@ def test_collectives_are_carried_out_on_the_devices(memory: bool) -> None:
                 assert x.shape == y.shape
 
 
-def test_the_first_collective_and_all_later_ones_have_the_same_bits(memory: bool) -> None:
+def test_the_first_collective_and_all_later_ones_have_the_same_bits(on_devices: Together, memory: bool) -> None:
     def do(group: Group, device: CollectiveDevice) -> Any:
         x = numbers(group.rank, 1001)
         return [np.concatenate(taken(group.all_reduce(on(device, x)).wait())).tobytes() for _ in range(3)]
 
-    found = together(3, do, memory)
+    found = on_devices(3, do, memory)
     assert {bits for of_rank in found for bits in of_rank} == {found[0][0]}
 
 
-def test_devices_meet_once(memory: bool) -> None:
+def test_devices_meet_once(on_devices: Together, memory: bool) -> None:
     def do(group: Group, device: CollectiveDevice) -> Any:
         for _ in range(3):
             group.all_reduce(on(device, np.ones(2, np.float32))).wait()
         return device.journal.count("meet"), device.journal.count("all-reduce")
 
-    assert together(2, do, memory) == [(1, 2)] * 2
+    assert on_devices(2, do, memory) == [(1, 2)] * 2
 
 
 @pytest.mark.parametrize("libraries", [("a", ""), ("", "a"), ("a 1", "a 2")], ids=["second", "first", "versions"])
-def test_processes_with_other_devices_go_through_the_host(libraries: tuple[str, str], memory: bool) -> None:
+def test_processes_with_other_devices_go_through_the_host(
+    on_devices: Together, libraries: tuple[str, str], memory: bool
+) -> None:
     def do(group: Group, device: CollectiveDevice) -> Any:
         x = numbers(group.rank, 5)
         found = [np.concatenate(taken(group.all_reduce(on(device, x)).wait())) for _ in range(3)]
         assert "meet" not in device.journal
         return found
 
-    for found in together(2, do, memory, libraries):
+    for found in on_devices(2, do, memory, libraries):
         for x in found:
             np.testing.assert_array_equal(x, numbers(0, 5) + numbers(1, 5))
 
 
-def test_arrays_that_one_process_has_on_the_host_go_through_it(memory: bool) -> None:
+def test_arrays_that_one_process_has_on_the_host_go_through_it(on_devices: Together, memory: bool) -> None:
     def do(group: Group, device: CollectiveDevice) -> Any:
         meet(group, device)
         x = numbers(group.rank, 5)
@@ -139,7 +127,7 @@ def test_arrays_that_one_process_has_on_the_host_go_through_it(memory: bool) -> 
         found.append(group.all_reduce(on(device, x)).wait())  # they still have their devices
         return [np.concatenate(taken(one)) for one in found], device.journal.count("all-reduce")
 
-    for found, count in together(2, do, memory):
+    for found, count in on_devices(2, do, memory):
         assert count == 1
         for x in found:
             np.testing.assert_array_equal(x, numbers(0, 5) + numbers(1, 5))
@@ -163,16 +151,16 @@ class UnconnectedLater(CollectiveDevice):
 
 
 @pytest.mark.parametrize("kind", [Unconnected, UnconnectedLater])
-def test_devices_that_cannot_be_connected_go_through_the_host(kind: Any, memory: bool) -> None:
+def test_devices_that_cannot_be_connected_go_through_the_host(on_devices: Together, kind: Any, memory: bool) -> None:
     def do(group: Group, device: CollectiveDevice) -> Any:
         return [group.all_reduce(on(device, numbers(group.rank, 5))).wait() for _ in range(3)]
 
-    for found in together(3, do, memory, kind=kind):
+    for found in on_devices(3, do, memory, kind=kind):
         for x in found:
             np.testing.assert_array_equal(x, (numbers(0, 5) + numbers(1, 5)) + numbers(2, 5))
 
 
-def test_a_process_that_leaves_is_named_by_the_others(memory: bool) -> None:
+def test_a_process_that_leaves_is_named_by_the_others(on_devices: Together, memory: bool) -> None:
     def do(group: Group, device: CollectiveDevice) -> Any:
         meet(group, device)
         group.all_reduce(on(device, np.ones(4, np.float32))).wait()
@@ -182,7 +170,7 @@ def test_a_process_that_leaves_is_named_by_the_others(memory: bool) -> None:
         group.all_reduce(on(device, np.ones(4, np.float32))).wait()
         return None
 
-    found = together(3, do, memory)
+    found = on_devices(3, do, memory)
     for rank in (0, 2):
         assert isinstance(found[rank], UnavailableError)
         assert "rank 1" in str(found[rank])

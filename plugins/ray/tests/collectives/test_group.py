@@ -19,31 +19,8 @@ from timberframe_ray.collectives.group import Group, connect
 from timberframe_sdk import InvalidArgumentError, UnavailableError, as_dtype
 from timberframe_sdk.remote.errors import FailedPreconditionError
 
+Together = Callable[..., list[Any]]
 Do = Callable[[Group], Any]
-
-
-def together(size: int, do: Do, memory: bool = True, seconds: float = 20.0) -> list[Any]:
-    """What `do` gives, or raises, for each rank of a group."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        address = f"127.0.0.1:{found.getsockname()[1]}"
-    results: list[Any] = [None] * size
-
-    def work(rank: int) -> None:
-        try:
-            group = connect(rank, size, address, "test", seconds, memory)
-            try:
-                results[rank] = do(group)
-            finally:
-                group.leave()
-        except Exception as e:
-            results[rank] = e
-
-    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(size)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    return results
 
 
 @pytest.fixture
@@ -61,7 +38,7 @@ def numbers(rank: int, count: int = 3001, dtype: str = "float32") -> np.ndarray:
 @pytest.mark.usefixtures("small_pieces")
 @pytest.mark.parametrize("memory", [True, False], ids=["memory", "sockets"])
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_collectives_give_what_they_say_for_arrays_of_many_pieces(size: int, memory: bool) -> None:
+def test_collectives_give_what_they_say_for_arrays_of_many_pieces(together: Together, size: int, memory: bool) -> None:
     count = 1000 * size
 
     def do(group: Group) -> Any:
@@ -80,19 +57,19 @@ def test_collectives_give_what_they_say_for_arrays_of_many_pieces(size: int, mem
 
 @pytest.mark.parametrize("memory", [True, False], ids=["memory", "sockets"])
 @pytest.mark.parametrize("dtype", ["half", "bfloat16", "float64", "int32", "int64", "complex64", "complex128"])
-def test_sums_of_each_dtype(dtype: str, memory: bool) -> None:
+def test_sums_of_each_dtype(together: Together, dtype: str, memory: bool) -> None:
     found = together(2, lambda g: g.all_reduce(numbers(g.rank, 7, dtype)).wait(), memory)
     for x in found:
         np.testing.assert_array_equal(x, numbers(0, 7, dtype) + numbers(1, 7, dtype))
 
 
-def test_no_elements_and_fewer_than_processes() -> None:
+def test_no_elements_and_fewer_than_processes(together: Together) -> None:
     found = together(3, lambda g: [g.all_reduce(np.full(n, g.rank, np.float32)).wait().tolist() for n in (0, 1, 2)])
     assert found == [[[], [3.0], [3.0, 3.0]]] * 3
 
 
 @pytest.mark.parametrize("memory", [True, False], ids=["memory", "sockets"])
-def test_sums_are_in_the_order_of_ranks_bit_for_bit(memory: bool) -> None:
+def test_sums_are_in_the_order_of_ranks_bit_for_bit(together: Together, memory: bool) -> None:
     def given(rank: int) -> np.ndarray:
         return np.random.default_rng(rank).standard_normal(999).astype(np.float32)
 
@@ -101,21 +78,21 @@ def test_sums_are_in_the_order_of_ranks_bit_for_bit(memory: bool) -> None:
         assert x.tobytes() == expected.tobytes()
 
 
-def test_small_floats_are_rounded_once() -> None:
+def test_small_floats_are_rounded_once(together: Together) -> None:
     values = [1.0, 2.0**-11, 2.0**-11]  # in half precision 1 + 2**-11 is 1
     for x in together(3, lambda g: g.all_reduce(np.array([values[g.rank]], np.float16)).wait()):
         assert x[0] == np.float16(1 + 2.0**-10)
 
 
 @pytest.mark.parametrize("memory", [True, False], ids=["memory", "sockets"])
-def test_different_collectives_are_an_error_in_all_processes(memory: bool) -> None:
+def test_different_collectives_are_an_error_in_all_processes(together: Together, memory: bool) -> None:
     found = together(2, lambda g: g.all_reduce(np.ones(3 + g.rank, np.float32)).wait(), memory)
     assert all(isinstance(e, InvalidArgumentError | UnavailableError) for e in found)
     assert any("is in another collective, or gives another dtype or size" in str(e) for e in found)
 
 
 @pytest.mark.parametrize("memory", [True, False], ids=["memory", "sockets"])
-def test_a_process_that_leaves_is_named_by_the_others(memory: bool) -> None:
+def test_a_process_that_leaves_is_named_by_the_others(together: Together, memory: bool) -> None:
     ends: list[float] = []
 
     def do(group: Group) -> Any:
@@ -137,7 +114,7 @@ def test_a_process_that_leaves_is_named_by_the_others(memory: bool) -> None:
 
 
 @pytest.mark.parametrize("memory", [True, False], ids=["memory", "sockets"])
-def test_a_process_that_does_not_take_part_ends_the_others_by_their_deadline(memory: bool) -> None:
+def test_a_process_that_does_not_take_part_ends_the_others_by_their_deadline(together: Together, memory: bool) -> None:
     def do(group: Group) -> Any:
         group.all_reduce(np.ones(10)).wait()
         if group.rank == 1:
@@ -174,7 +151,7 @@ def test_who_joins_another_group_is_refused() -> None:
     assert any("rank 0 has not met ranks [1]" in str(e) for e in errors)
 
 
-def test_shared_memory_has_no_name_once_all_have_it() -> None:
+def test_shared_memory_has_no_name_once_all_have_it(together: Together) -> None:
     def names(group: Group) -> list[Path]:
         group.all_reduce(np.ones(1)).wait()
         return list(Path("/dev/shm").glob("timberframe-*")) if group.rank == 0 else []

@@ -80,6 +80,12 @@ def test_a_group_is_required() -> None:
         s.run(y)
 
 
+def test_errors_name_the_line_of_the_user() -> None:
+    (y,) = tfr.all_reduce([tf.zeros([2])])
+    with tf.Session() as s, pytest.raises(tf.errors.UnavailableError, match=r"test_ops\.py:\d+"):
+        s.run(y)
+
+
 def test_a_collective_in_a_loop_and_of_fed_shapes(alone: tfr.Group) -> None:
     x = tf.placeholder(tf.float32, [None])
     y = tf.while_loop(lambda i, _: i < 3, lambda i, v: (i + 1, tfr.all_reduce([v])[0] * 2.0), (0, x))[1]

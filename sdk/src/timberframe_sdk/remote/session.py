@@ -9,8 +9,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
@@ -101,14 +100,14 @@ class TaskSession:
         for number in numbers:
             self.kept.pop(number, None)
 
-    def keep(self, thing: Any, number: int | None = None) -> int:
-        """The number by which the client knows a tensor or an executable: the one that it gave, or a new one."""
-        number = next(self._ids) if number is None else number
+    def keep(self, thing: Any) -> int:
+        """The number by which the client knows a tensor or an executable."""
+        number = next(self._ids)
         self.kept[number] = thing
         return number
 
-    def _described(self, array: Any, number: int | None = None) -> list[Any]:
-        return [self.keep(array, number), as_dtype(np.dtype(array.dtype)).name, list(array.shape)]
+    def _described(self, array: Any) -> list[Any]:
+        return [self.keep(array), as_dtype(np.dtype(array.dtype)).name, list(array.shape)]
 
     def do_close(self) -> None:
         for token in list(self.tokens.values()):
@@ -154,15 +153,23 @@ class TaskSession:
         mode: str,
         fence: str,
         run: int,
-        outputs: Sequence[int | None] = (),
+        outputs: Sequence[int] = (),
         trace: bool = False,
     ) -> dict[str, Any]:
-        """Runs; what was `made`, and for a `trace` what `report` takes. outputs: the numbers that they get."""
+        """Runs; what was `made`, and for a `trace` what `report` takes.
+
+        outputs: the numbers that the tensors get, from a client that knows dtypes and shapes: `made` is empty then.
+        """
         recorded = RecordedEvents() if trace else None
-        with self._token(run) as token:
+        token = self._begin(run)
+        try:
             context = RunContext(token, recorded, mode, fence=fence)
             made = self.kept[executable].run([self.kept[i] for i in inputs], context)
-            described = [self._described(x, n) for x, n in zip(made, outputs or [None] * len(made), strict=True)]
+        finally:
+            del self.tokens[run]
+        if outputs:
+            self.kept.update(zip(outputs, made, strict=True))
+        described = [] if outputs else [self._described(x) for x in made]
         return {"made": described, "trace": None if recorded is None else recorded.as_plain()}
 
     def do_clock(self, device: Device) -> int:
@@ -171,27 +178,25 @@ class TaskSession:
 
     def do_host_call(self, work: Any, *inputs: np.ndarray, device: Device, run: int, kept_bytes: int) -> list[Any]:
         """Carries out an op on a shared resource; outputs of more than kept_bytes stay here and are described."""
-        with self._token(run) as token:
+        token = self._begin(run)
+        try:
             made = carry_out(work.tobytes(), inputs, self.task.store, device, token)
+        finally:
+            del self.tokens[run]
         small = [x.dtype.hasobject or x.nbytes <= kept_bytes for x in made]
         return [x if s else self._described(device.copy_in(x)) for x, s in zip(made, small, strict=True)]
 
-    @contextmanager
-    def _token(self, run: int) -> Iterator[CancelToken]:
-        """What cancels a run while it is here."""
+    def _begin(self, run: int) -> CancelToken:
+        """What cancels a run while it is here; raises the reason if it was cancelled before."""
         token = CancelToken()
         with self._lock:
-            self.tokens[run] = token
             if run in self.cancelled:
-                token.cancel(_CANCELLED)
-        try:
-            token.check()
-            yield token
-        finally:
-            del self.tokens[run]
+                raise _CANCELLED
+            self.tokens[run] = token
+        return token
 
-    def do_put(self, array: np.ndarray, device: Device, number: int | None = None) -> list[Any]:
-        return self._described(device.copy_in(array), number)
+    def do_put(self, array: np.ndarray, device: Device) -> list[Any]:
+        return self._described(device.copy_in(array))
 
     def do_get(self, device: Device, tensor: int) -> np.ndarray:
         return device.copy_out(self.kept[tensor])

@@ -107,9 +107,9 @@ class WorkerSession(TaskSession):
         result = self.answer(header.pop("call"), arrays, header)
         return ({}, [result]) if isinstance(result, np.ndarray) else ({"result": result}, [])
 
-    def keep(self, thing: Any, number: int | None = None) -> int:
+    def keep(self, thing: Any) -> int:
         """See `TaskSession.keep`."""
-        number = super().keep(thing, number)
+        number = super().keep(thing)
         self.made.numbers.append(number)
         return number
 
