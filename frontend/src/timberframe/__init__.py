@@ -33,6 +33,7 @@ from timberframe.api.composites import *
 from timberframe.api.constants import *
 from timberframe.api.contraction import *
 from timberframe.api.control_flow import *
+from timberframe.api.conversions import *
 from timberframe.api.decompositions import *
 from timberframe.api.diagonal import *
 from timberframe.api.examples import *

@@ -6,12 +6,18 @@ Its functions are defined in the modules of `timberframe.api`, which says how.
 from timberframe.api import namespace as _namespace
 from timberframe.lazy import lazy_names as _lazy_names
 
-__all__ = sorted(_namespace("initializers"))
+_VARIABLES = ("global_variables", "local_variables", "variables")
+_LATER = {
+    **{name: f"timberframe.api.variable_collections:{name}_initializer" for name in _VARIABLES},
+    "tables_initializer": "timberframe.api.lookup:tables_initializer",
+}
+
+__all__ = sorted([*_namespace("initializers"), *_LATER])
 
 globals().update(_namespace("initializers"))
 
 
-__getattr__ = _lazy_names(__name__, {})
+__getattr__ = _lazy_names(__name__, _LATER)
 
 
 def __dir__() -> list[str]:

@@ -111,3 +111,10 @@ def test_wrong_pictures(session: tf.Session, build: Any, message: str) -> None:
 def test_missing_files_are_named(session: tf.Session, tmp_path: Path) -> None:
     with pytest.raises(tf.errors.NotFoundError, match=r"ReadFile 'ReadFile': '.*no': No such file"):
         session.run(tf.read_file(str(tmp_path / "no")))
+
+
+def test_a_jpeg_of_low_quality_loses_detail(session: tf.Session) -> None:
+    for image in (SMOOTH, SMOOTH.astype(np.float32) / 255):
+        best, worst = (session.run(tf.image.adjust_jpeg_quality(image, quality)) for quality in (100, 5))
+        assert worst.dtype == image.dtype
+        assert np.abs(worst - image.astype(np.float64)).mean() > 2 * np.abs(best - image.astype(np.float64)).mean()

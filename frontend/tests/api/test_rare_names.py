@@ -76,3 +76,27 @@ def test_proximal_descent_shrinks_weights(strength: float, wanted: list[float]) 
         session.run(tf.global_variables_initializer())
         session.run(step)
         np.testing.assert_allclose(session.run(v), wanted, rtol=1e-5)
+
+
+def test_what_is_no_global_step_is_refused() -> None:
+    tf.train.assert_global_step(tf.constant(3))
+    for wrong in (3, tf.constant(1.0), tf.constant([1])):
+        with pytest.raises(TypeError, match="global step"):
+            tf.train.assert_global_step(wrong)
+
+
+def test_conversions_check_the_dtype_of_what_stays() -> None:
+    sparse = tf.SparseTensor([[0]], [1.0], [2])
+    assert tf.convert_to_tensor_or_sparse_tensor(sparse, tf.float32) is sparse
+    with pytest.raises(TypeError, match="of dtype float32"):
+        tf.convert_to_tensor_or_sparse_tensor(sparse, tf.int32)
+
+
+def test_sizes_at_positions_of_shapes() -> None:
+    assert tf.dimension_at_index(tf.TensorShape([2, 3]), -1).value == 3
+    assert tf.dimension_at_index(tf.TensorShape(None), 5).value is None
+
+
+def test_tensors_of_graphs_are_symbolic() -> None:
+    assert tf.is_symbolic_tensor(tf.constant(1.0))
+    assert not tf.is_symbolic_tensor(np.ones(3))

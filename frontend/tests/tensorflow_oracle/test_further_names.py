@@ -26,6 +26,10 @@ CENTRES = RANDOM.uniform(0, 1, (100, 2))
 BOXES = np.concatenate([CENTRES, CENTRES + RANDOM.uniform(-0.4, 0.4, (100, 2))], 1).astype(np.float32)
 SCORES = np.round(RANDOM.uniform(0, 1, 100), 2).astype(np.float32)  # some are equal
 
+PICTURES = np.round(values(11, 13, 3) * 255).astype(np.uint8)
+SQUARES = values(2, 4, 4) * np.array([0.01, 1.5], np.float32).reshape(2, 1, 1)
+LOW_RANKS = np.matmul(values(3, 5, 2), values(3, 2, 4)) + np.float32(1)
+
 CASES: dict[str, tuple[Callable[..., Any], Any]] = {
     "convolution of series": (lambda tf, x: tf.nn.convolution(x, FILTERS[0], "SAME", [2]), SERIES),
     "convolution of images": (lambda tf, x: tf.nn.convolution(x, FILTERS[1], "VALID", dilation_rate=[2, 1]), IMAGES),
@@ -96,6 +100,71 @@ CASES: dict[str, tuple[Callable[..., Any], Any]] = {
     "is_non_decreasing": (lambda tf, x: [tf.is_non_decreasing([1, 2, 2]), tf.is_non_decreasing([2, 1]), x], SERIES),
     "is_strictly_increasing": (lambda tf, x: [tf.is_strictly_increasing([1, 2, 2]), tf.is_strictly_increasing([]), x],
                                SERIES),
+    "expm": (lambda tf, x: tf.linalg.expm(x), SQUARES),
+    "expm of complex matrices": (lambda tf, x: tf.real(tf.linalg.expm(tf.complex(x, -x))), SQUARES / 2),
+    "expm of one matrix": (lambda tf, x: tf.linalg.expm(x), SQUARES[1]),
+    "pinv": (lambda tf, x: tf.linalg.pinv(x), values(2, 5, 3)),
+    "pinv of less than full rank": (lambda tf, x: tf.stop_gradient(tf.linalg.pinv(x, 1e-3)), LOW_RANKS),
+    "matrix_rank": (lambda tf, x: [tf.linalg.matrix_rank(x, 1e-3), tf.linalg.matrix_rank(tf.eye(3, 4))], LOW_RANKS),
+    "conv_transpose of series": (
+        lambda tf, x: tf.nn.conv_transpose(x, values(3, 4, 3) * 0 + 0.5, [2, 18, 4], 2), SERIES,
+    ),
+    "conv_transpose of images": (
+        lambda tf, x: tf.nn.conv_transpose(x, values(3, 2, 4, 3) * 0 + 0.5, [2, 18, 16, 4], [2, 2]), IMAGES,
+    ),
+    "conv_transpose of volumes": (
+        lambda tf, x: tf.nn.conv_transpose(x, values(2, 2, 2, 4, 3) * 0 + 0.5, [2, 10, 12, 8, 4], 2), VOLUMES,
+    ),
+    "conv1d_transpose": (
+        lambda tf, x: tf.nn.conv1d_transpose(x, values(3, 4, 3) * 0 + 0.5, [2, 11, 4], [1, 1, 1], "VALID"), SERIES,
+    ),
+    "pools by rank": (
+        lambda tf, x: [tf.nn.max_pool_v2(x, 2, 2, "VALID"), tf.nn.avg_pool_v2(x, [2, 3], [1, 2], "SAME")], IMAGES,
+    ),
+    "pools of volumes": (
+        lambda tf, x: [tf.nn.max_pool_v2(x, 2, 1, "SAME"), tf.nn.avg_pool_v2(x, [2, 1, 2], 1, "VALID")], VOLUMES,
+    ),
+    "extract_patches": (
+        lambda tf, x: tf.image.extract_patches(x, [1, 2, 3, 1], [1, 2, 1, 1], [1, 1, 1, 1], "VALID"), IMAGES,
+    ),
+    "is_jpeg": (
+        lambda tf, x: [tf.image.is_jpeg(tf.image.encode_jpeg(PICTURES)), tf.io.is_jpeg("GIF89a"), tf.image.is_jpeg("")],
+        SERIES,
+    ),
+    "ctc_loss_v2": (
+        lambda tf, x: tf.nn.ctc_loss_v2([[1, 2, 2], [2, 1, 0]], 4 * x, [3, 2], [9, 7], False), SERIES,
+    ),
+    "ctc_loss_v2 with another blank": (
+        lambda tf, x: [
+            tf.nn.ctc_loss_v2([[0, 2], [2, 1]], 4 * tf.transpose(x, [1, 0, 2]), [1, 1], [9, 7], blank_index=b)
+            for b in (1, -2)
+        ],
+        SERIES,
+    ),
+    "ctc_loss_v2 of sparse labels": (
+        lambda tf, x: tf.nn.ctc_loss_v2(
+            tf.SparseTensor([[0, 0], [0, 1], [1, 0]], [1, 0, 0], [2, 3]), 4 * x, None, [9, 7], False, blank_index=-1
+        ),
+        SERIES,
+    ),
+    "ctc_beam_search_decoder_v2": (
+        lambda tf, x: [
+            tf.sparse_tensor_to_dense(tf.nn.ctc_beam_search_decoder_v2(4 * tf.transpose(x, [1, 0, 2]), [9, 7])[0][0]), x
+        ],
+        SERIES,
+    ),
+    "collapse_repeated": (
+        lambda tf, x: list(tf.nn.collapse_repeated([[1, 1, 2, 2, 1], [3, 3, 3, 0, 0]], [5, 3])), SERIES,
+    ),
+    "grad_pass_through": (lambda tf, x: tf.grad_pass_through(tf.floor)(x * 3), SERIES),
+    "conversions": (
+        lambda tf, x: [
+            tf.convert_to_tensor_or_sparse_tensor(tf.SparseTensor([[0]], x[0, 0, :1], [2])).values,
+            tf.convert_to_tensor_or_indexed_slices(tf.IndexedSlices(x, tf.constant([0, 1]))).values,
+            tf.convert_to_tensor_or_sparse_tensor(x), tf.convert_to_tensor_or_indexed_slices(x),
+        ],
+        SERIES,
+    ),
     "verify_tensor_all_finite": (lambda tf, x: tf.verify_tensor_all_finite(x, "wrong"), SERIES),
 }  # fmt: skip
 

@@ -38,7 +38,11 @@ def repeated(tf: Any) -> list[Any]:
 
 
 def rates(tf: Any) -> list[Any]:
-    return [tf.train.linear_cosine_decay(0.1, step, 10, periods) for step in (0, 3, 10, 12) for periods in (0.5, 2.0)]
+    tf.set_random_seed(3)
+    noisy = [tf.train.noisy_linear_cosine_decay(0.1, step, 10, 0.5, 0.6) for step in (0, 3, 12)]
+    return noisy + [
+        tf.train.linear_cosine_decay(0.1, step, 10, periods) for step in (0, 3, 10, 12) for periods in (0.5, 2.0)
+    ]
 
 
 def after_steps(tf: Any, optimizer: Any) -> list[Any]:

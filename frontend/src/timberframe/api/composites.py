@@ -24,7 +24,7 @@ from timberframe_core.graph.operation import Tensor
 __all__ = ["clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "eye", "global_norm", "meshgrid"]
 
 NAMESPACES = {
-    "linalg": ("eye",),
+    "linalg": ("eye", "global_norm"),
     "math": ("zero_fraction",),
     "nn": ("crelu", "embedding_lookup", "sigmoid_cross_entropy_with_logits", "zero_fraction"),
 }

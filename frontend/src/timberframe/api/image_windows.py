@@ -13,7 +13,7 @@ from timberframe_core.graph.operation import Tensor
 
 __all__ = ["extract_image_patches"]
 
-NAMESPACES = {"image": ("extract_image_patches", "sample_distorted_bounding_box")}
+NAMESPACES = {"image": ("extract_image_patches", "extract_patches", "sample_distorted_bounding_box")}
 
 
 def extract_image_patches(
@@ -34,6 +34,14 @@ def extract_image_patches(
     attrs = {"ksizes": window, "strides": strides, "rates": rates, "padding": padding}
     made: Tensor = apply_op("ExtractImagePatches", [images], attrs, name)
     return made
+
+
+def extract_patches(
+    images: Any, sizes: Sequence[int], strides: Sequence[int], rates: Sequence[int], padding: str,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """`extract_image_patches` by its newer name."""
+    return extract_image_patches(images, sizes, strides, rates, padding, name)
 
 
 class DistortedBoundingBox(NamedTuple):

@@ -267,11 +267,11 @@ def index_table_from_tensor(
         )
     with name_scope(name, "string_to_index"):
         keys = convert_to_tensor(mapping, as_dtype(dtype))
-        table = StaticHashTable(KeyValueTensorInitializer(keys, _numbers(keys)), default_value)
+        table = StaticHashTable(KeyValueTensorInitializer(keys, numbers(keys)), default_value)
         return IdTableWithHashBuckets(table, num_oov_buckets) if num_oov_buckets else table
 
 
-def _numbers(x: Tensor) -> Tensor:
+def numbers(x: Tensor) -> Tensor:
     """0, 1, ... for the elements of a vector."""
     made: Tensor = apply_op("Cast", [apply_op("Range", [0, apply_op("Size", [x]), 1])], {"DstT": int64})
     return made
@@ -283,7 +283,7 @@ def index_to_string_table_from_tensor(
     """A table from numbers to the words in `mapping`, a list of them; default_value for other numbers."""
     with name_scope(name, "index_to_string"):
         values = convert_to_tensor(mapping, string)
-        return StaticHashTable(KeyValueTensorInitializer(_numbers(values), values), default_value)
+        return StaticHashTable(KeyValueTensorInitializer(numbers(values), values), default_value)
 
 
 def index_table_from_file(
@@ -300,7 +300,7 @@ def index_table_from_file(
     vocab_size: how many lines, by default all. See `index_table_from_tensor` for the other arguments.
     """
     with name_scope(name, "string_to_index"):
-        lines = _lines(vocabulary_file, vocab_size)
+        lines = file_lines(vocabulary_file, vocab_size)
         if as_dtype(key_dtype) is not string:
             lines = apply_op("StringToNumber", [lines], {"out_type": as_dtype(key_dtype)})
         return index_table_from_tensor(lines, num_oov_buckets, default_value, hasher_spec, key_dtype)
@@ -311,10 +311,10 @@ def index_to_string_table_from_file(
 ) -> StaticHashTable:
     """A table from numbers to the lines of a file; see `index_table_from_file`."""
     with name_scope(name, "index_to_string"):
-        return index_to_string_table_from_tensor(_lines(vocabulary_file, vocab_size), default_value)
+        return index_to_string_table_from_tensor(file_lines(vocabulary_file, vocab_size), default_value)
 
 
-def _lines(path: Any, count: int | None) -> Tensor:
+def file_lines(path: Any, count: int | None) -> Tensor:
     """The lines of a file without their ends, or so many of them."""
     if not path:
         raise InvalidArgumentError("a table of a vocabulary file: no file is named; vocabulary_file is required")

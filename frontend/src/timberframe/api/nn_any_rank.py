@@ -9,14 +9,25 @@ from timberframe.api.arrays import expand_dims, squeeze
 from timberframe.api.framework import name_scope
 from timberframe.api.nn import avg_pool, conv2d, max_pool
 from timberframe.api.nn_arguments import either, padding_attrs
-from timberframe.api.nn_backward import conv1d
-from timberframe.api.nn_windows import avg_pool3d, conv3d, max_pool3d
+from timberframe.api.nn_backward import conv1d, conv2d_transpose
+from timberframe.api.nn_windows import avg_pool3d, conv3d, conv3d_transpose, max_pool3d
 from timberframe_core.errors import InvalidArgumentError, UnimplementedError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.operation import Tensor
 
 NAMESPACES = {
-    "nn": ("atrous_conv2d", "atrous_conv2d_transpose", "avg_pool1d", "convolution", "max_pool1d", "pool"),
+    "nn": (
+        "atrous_conv2d",
+        "atrous_conv2d_transpose",
+        "avg_pool1d",
+        "avg_pool_v2",
+        "conv1d_transpose",
+        "conv_transpose",
+        "convolution",
+        "max_pool1d",
+        "max_pool_v2",
+        "pool",
+    ),
 }
 
 _LAYOUTS = {False: ("NWC", "NHWC", "NDHWC"), True: ("NCW", "NCHW", "NCDHW")}
@@ -87,6 +98,57 @@ def atrous_conv2d_transpose(
     return made
 
 
+def conv1d_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: str = "SAME",
+    data_format: str = "NWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The transpose of `conv1d`, its gradient by the input, for a filter [width, output channels, input channels].
+
+    output_shape: the three sizes of the result. strides, dilations: one value, or three.
+    """
+    first = _layout("conv1d_transpose", data_format, 1) == "NCW"
+    axis, layout = (2, "NCHW") if first else (1, "NHWC")
+    with name_scope(name, "conv1d_transpose", [input, filters, output_shape]):
+        sizes = convert_to_tensor(output_shape, name="output_shape")
+        before, after = (apply_op("StridedSlice", [sizes, [b], [e], [1]]) for b, e in ((0, axis), (axis, 3)))
+        whole = apply_op("ConcatV2", [[before, convert_to_tensor([1], sizes.dtype), after], 0])
+        steps, spread = ([1, *_width("conv1d_transpose", 1 if v is None else v)] for v in (strides, dilations))
+        series, weights = expand_dims(input, axis), expand_dims(filters, 0)
+        made = conv2d_transpose(series, weights, whole, steps, padding, layout, dilations=spread)
+        return squeeze(made, [axis])
+
+
+def conv_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: str = "SAME",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The transpose of `convolution` over one, two or three spatial dimensions: its gradient by the input.
+
+    filters: [*sizes, output channels, input channels]. output_shape: the sizes of the result, batch and channels with
+    them. strides, dilations: one value, or one for each spatial dimension.
+    """
+    weights = convert_to_tensor(filters, name="filters")
+    count = (weights.shape.ndims or 0) - 2
+    layout = _layout("conv_transpose", data_format, count)
+    function = (conv1d_transpose, conv2d_transpose, conv3d_transpose)[count - 1]
+    with name_scope(name, "conv_transpose", [input, weights, output_shape]) as scope:
+        named = {"data_format": layout, "dilations": dilations, "name": scope}
+        made: Tensor = function(input, weights, output_shape, strides, padding, **named)
+        return made
+
+
 def pool(
     input: Any,
     window_shape: Sequence[int],
@@ -119,6 +181,34 @@ def pool(
             return flat(input, window, steps, padding, layout, scope)
         axis, flat_layout = (2, "NCHW") if layout == "NCW" else (1, "NHWC")
         return squeeze(flat(expand_dims(input, axis), [1, *window], [1, *steps], padding, flat_layout), [axis])
+
+
+def max_pool_v2(
+    input: Any, ksize: Any, strides: Any, padding: str, data_format: str | None = None, name: str | None = None
+) -> Tensor:
+    """The largest value in each window over one, two or three spatial dimensions; see `avg_pool_v2`."""
+    return _pooled("max_pool", (max_pool1d, max_pool, max_pool3d), input, ksize, strides, padding, data_format, name)
+
+
+def avg_pool_v2(
+    input: Any, ksize: Any, strides: Any, padding: str, data_format: str | None = None, name: str | None = None
+) -> Tensor:
+    """The mean of each window over one, two or three spatial dimensions, which the rank of the input tells.
+
+    ksize, strides: one value, one for each spatial dimension, or one for each dimension.
+    """
+    return _pooled("avg_pool", (avg_pool1d, avg_pool, avg_pool3d), input, ksize, strides, padding, data_format, name)
+
+
+def _pooled(
+    function: str, functions: Sequence[Any], input: Any, ksize: Any, strides: Any, padding: str, data_format: Any,
+    name: str | None,
+) -> Tensor:  # fmt: skip
+    x = convert_to_tensor(input, name="input")
+    count = (x.shape.ndims or 0) - 2
+    layout = _layout(function, data_format, count)
+    made: Tensor = functions[count - 1](x, ksize, strides, padding, layout, name)
+    return made
 
 
 def max_pool1d(

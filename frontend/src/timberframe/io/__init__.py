@@ -33,6 +33,7 @@ from timberframe.image import decode_png as decode_png
 from timberframe.image import encode_jpeg as encode_jpeg
 from timberframe.image import encode_png as encode_png
 from timberframe.image import extract_jpeg_shape as extract_jpeg_shape
+from timberframe.image import is_jpeg as is_jpeg
 from timberframe.io import gfile as gfile
 from timberframe.python_io import TFRecordCompressionType as TFRecordCompressionType
 from timberframe.python_io import TFRecordOptions as TFRecordOptions

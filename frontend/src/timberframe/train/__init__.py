@@ -27,6 +27,7 @@ from timberframe.train.decays import exponential_decay as exponential_decay
 from timberframe.train.decays import inverse_time_decay as inverse_time_decay
 from timberframe.train.decays import linear_cosine_decay as linear_cosine_decay
 from timberframe.train.decays import natural_exp_decay as natural_exp_decay
+from timberframe.train.decays import noisy_linear_cosine_decay as noisy_linear_cosine_decay
 from timberframe.train.decays import piecewise_constant as piecewise_constant
 from timberframe.train.decays import piecewise_constant_decay as piecewise_constant_decay
 from timberframe.train.decays import polynomial_decay as polynomial_decay
@@ -41,6 +42,7 @@ from timberframe.train.queue_runner import QueueRunner as QueueRunner
 from timberframe.train.queue_runner import add_queue_runner as add_queue_runner
 from timberframe.train.queue_runner import start_queue_runners as start_queue_runners
 from timberframe.train.saver import Saver as Saver
+from timberframe.train.steps import assert_global_step as assert_global_step
 from timberframe.train.steps import create_global_step as create_global_step
 from timberframe.train.steps import get_global_step as get_global_step
 from timberframe.train.steps import get_or_create_global_step as get_or_create_global_step

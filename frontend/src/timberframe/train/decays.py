@@ -12,6 +12,7 @@ from typing import Any
 
 from timberframe.api.calls import call_op
 from timberframe.api.framework import name_scope
+from timberframe.api.random import random_normal
 from timberframe.api.selection import cast
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import convert_to_tensor
@@ -164,6 +165,33 @@ def linear_cosine_decay(
         steps = cast(decay_steps, rate.dtype)
         passed = call_op("Minimum", cast(global_step, rate.dtype), steps) / steps
         return rate * ((alpha + 1.0 - passed) * _half_cosine(2.0 * num_periods * passed) + beta)
+
+
+def noisy_linear_cosine_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    initial_variance: float = 1.0,
+    variance_decay: float = 0.55,
+    num_periods: float = 0.5,
+    alpha: float = 0.0,
+    beta: float = 0.001,
+    name: str | None = None,
+) -> Any:
+    """`linear_cosine_decay` with normal noise on the straight fall, of variance initial_variance / (1 + step)^decay.
+
+    variance_decay: that power. Bello et al. 2017, Neural optimizer search with reinforcement learning.
+    """
+    with name_scope(name, "NoisyLinearCosineDecay"):
+        rate: Any = convert_to_tensor(learning_rate, name="learning_rate")
+        if global_step is None:
+            raise InvalidArgumentError("tf.train.noisy_linear_cosine_decay: global_step is None; a step is required")
+        steps = cast(decay_steps, rate.dtype)
+        step: Any = call_op("Minimum", cast(global_step, rate.dtype), steps)
+        shrunk: Any = call_op("Pow", 1.0 + step, variance_decay)
+        passed, variance = step / steps, initial_variance / shrunk
+        fall = 1.0 - passed + random_normal([], stddev=call_op("Sqrt", variance), dtype=rate.dtype)
+        return rate * ((alpha + fall) * _half_cosine(2.0 * num_periods * passed) + beta)
 
 
 def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None) -> Any:

@@ -8,7 +8,7 @@ from timberframe.api.framework import GraphKeys
 from timberframe.api.initializers import zeros_initializer
 from timberframe.api.variable_scope import get_variable
 from timberframe_core.dtypes import int64
-from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
 from timberframe_core.graph.graph import Graph, get_default_graph
 
 
@@ -22,6 +22,14 @@ def get_global_step(graph: Graph | None = None) -> Any:
         names = ", ".join(v.name for v in found)
         raise InvalidArgumentError(f"tf.train.get_global_step: the graph has {names}; there must be at most one")
     return found[0] if found else None
+
+
+def assert_global_step(global_step_tensor: Any) -> None:
+    """Raises InvalidTypeError unless it is a variable or tensor of one integer, as a global step is."""
+    if not hasattr(global_step_tensor, "dtype") or not global_step_tensor.dtype.base_dtype.is_integer:
+        raise InvalidTypeError(f"global step is {global_step_tensor!r}; a variable of an integer is required")
+    if global_step_tensor.get_shape().ndims not in (0, None):
+        raise InvalidTypeError(f"global step has shape {global_step_tensor.get_shape()}; a scalar is required")
 
 
 def create_global_step(graph: Graph | None = None) -> Any:
