@@ -16,8 +16,8 @@ from timberframe_sdk import InvalidArgumentError, NotFoundError, as_dtype
 from timberframe_sdk.native import TENSOR, Native, failure, tensor_row, words
 
 ISAS = ("scalar", "avx2", "avx512", "amx")
-"""Instruction sets in rising order. `scalar` is what every processor of the architecture has (with NEON on ARM). For `amx`
-there are kernels of products of bfloat16 alone; all else is that of avx512."""
+"""Instruction sets in rising order. `scalar` is what every processor of the architecture has (with NEON on ARM). For
+`amx` there are kernels of products of bfloat16 alone; all else is that of avx512."""
 
 ISA_VARIABLE = "TIMBERFRAME_CPU_ISA"
 
