@@ -235,7 +235,7 @@ def test_layers_of_ones_own(session: tf.Session) -> None:
         (lambda: tf.layers.conv2d(IMAGE, 2, (3, 3, 3)), r"kernel_size is \(3, 3, 3\); a positive integer, or 2"),
         (lambda: tf.layers.conv2d(IMAGE, 2, 3, padding="full"), "padding is 'full'; 'valid' or 'same'"),
         (lambda: tf.layers.max_pooling2d(IMAGE, 2, 2, data_format="NHWC"), "data_format is 'NHWC'"),
-        (lambda: tf.layers.batch_normalization(tf.zeros([2, 3]), renorm=True), "renorm is True"),
+        (lambda: tf.layers.batch_normalization(tf.zeros([2, 3]), renorm=True, fused=True), "leave it out"),
         (lambda: tf.layers.batch_normalization(tf.zeros([2, 3]), axis=2), "axis is 2 for an input of shape"),
         (lambda: tf.layers.Dense(2).scope_name, "layer 'dense': has no scope before its first call"),
         (lambda: tf.layers.Dense(2.5), "units is 2.5; an integer"),

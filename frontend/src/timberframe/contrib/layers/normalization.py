@@ -49,7 +49,7 @@ def batch_norm(
     renorm_decay: float = 0.99,
     adjustment: Any = None,
 ) -> Any:
-    """Batch normalisation, in scope `BatchNorm`; see `tf.layers.BatchNormalization`, which refuses renorm.
+    """Batch normalisation, in scope `BatchNorm`; see `tf.layers.BatchNormalization`, which has renorm and adjustment.
 
     updates_collections: of the operations that move the means; None makes the output wait for them. batch_weights: how
     often each example counts. zero_debias_moving_mean: divides the moving mean by 1 - decay^n after n steps. fused:
@@ -59,7 +59,8 @@ def batch_norm(
     with opened_scope(scope, "BatchNorm", inputs, reuse) as opened:
         given = convert_to_tensor(inputs)
         first = layout(data_format) == "channels_first"
-        as_image = fused is not False and batch_weights is None and given.shape.ndims == 2
+        fuses = fused is not False and not renorm and adjustment is None
+        as_image = fuses and batch_weights is None and given.shape.ndims == 2
         if as_image:
             channels = given.shape.as_list()[1]
             given = reshape(given, [-1, channels, 1, 1] if first else [-1, 1, 1, channels])
@@ -87,11 +88,11 @@ class _BatchNorm(BatchNormalization):
         super().__init__(*args, **kwargs)
         self._weights, self._zero_debias = batch_weights, zero_debias
 
-    def moments_of(self, inputs: Any, axes: list[int]) -> tuple[Any, Any]:
+    def moments_of(self, inputs: Any, axes: list[int], keep_dims: bool = False) -> tuple[Any, Any]:
         if self._weights is None:
-            return super().moments_of(inputs, axes)
+            return super().moments_of(inputs, axes, keep_dims)
         weights = reshape(convert_to_tensor(self._weights), [-1] + [1] * (inputs.shape.ndims - 1))
-        return weighted_moments(inputs, axes, weights)
+        return weighted_moments(inputs, axes, weights, keep_dims=keep_dims)
 
     def moved(self, mean: Any, variance: Any, training: Any) -> list[Any]:
         updates = super().moved(mean, variance, training)
