@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import timberframe as tf
@@ -146,6 +148,14 @@ def test_a_worker_gives_up_waiting_for_the_chief() -> None:
     tf.Variable(1.0)
     with pytest.raises(tf.errors.DeadlineExceededError, match="Variable"):
         tf.train.MonitoredTrainingSession(is_chief=False, max_wait_secs=0)
+
+
+def test_a_worker_notices_soon_that_the_chief_has_made_the_model_ready() -> None:
+    looks = iter([[b"v"], [b"v"], []])
+    manager = tf.train.SessionManager(ready_op=tf.py_func(lambda: np.array(next(looks), object), [], tf.string))
+    start = time.monotonic()
+    manager.wait_for_session("", max_wait_secs=20).close()
+    assert time.monotonic() - start < 10
 
 
 # Scaffold and SessionManager

@@ -18,13 +18,17 @@ from timberframe_core.errors import (
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.runtime.session import Session
 
+_FIRST_WAIT_SECS = 0.25
+"""Before the second look for a ready model; twice as long before each later one."""
+
 
 class SessionManager:
     """Makes sessions of a graph (the default one if None) that are ready for training.
 
     local_init_op: runs in every new session, with local_init_run_options and local_init_feed_dict. ready_op: gives the
     names of what has no value yet; None for a graph that is always ready. ready_for_local_init_op: the same, before
-    local_init_op runs. recovery_wait_secs: how long to wait before looking again for a checkpoint, or a ready model.
+    local_init_op runs. recovery_wait_secs: how long to wait before looking again for a checkpoint, and at most for a
+    ready model: the first looks come sooner.
     """
 
     def __init__(
@@ -125,6 +129,7 @@ class SessionManager:
     def wait_for_session(self, master: str, config: Any = None, max_wait_secs: float = float("inf")) -> Session:
         """A session whose model another process makes ready; DeadlineExceededError after max_wait_secs seconds."""
         end = time.monotonic() + (float("inf") if max_wait_secs is None else max_wait_secs)
+        pause = _FIRST_WAIT_SECS
         while True:
             session = Session(master, graph=self._graph, config=config)
             missing = "nothing could be read"
@@ -138,14 +143,15 @@ class SessionManager:
             if not missing:
                 return session
             session.close()
-            left = end - time.monotonic()
-            if left < self._recovery_wait_secs:
+            pause = min(pause, self._recovery_wait_secs)
+            if end - time.monotonic() < pause:
                 raise DeadlineExceededError(
                     f"SessionManager: the model was not ready after {max_wait_secs} seconds ({missing}); the chief "
                     "must initialize it"
                 )
             logging.info("waiting for model to be ready: %s", missing)
-            time.sleep(self._recovery_wait_secs)
+            time.sleep(pause)
+            pause *= 2
 
     def _restored(
         self,

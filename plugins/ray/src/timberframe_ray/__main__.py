@@ -20,6 +20,8 @@ from timberframe_ray.target import read_address
 from timberframe_sdk import OpError
 
 _FOLDER = Path(tempfile.gettempdir()) / f"timberframe-ray-{os.getuid()}"
+_NO_IDLE_PROCESSES = {"prestart_worker_first_driver": False}
+"""A setting of Ray, which else starts a process for each CPU before anybody asks for one."""
 _START_SECONDS = 60.0
 _END_SECONDS = 60.0
 """Ray drains its nodes for up to 30 s."""
@@ -43,6 +45,7 @@ def _arguments() -> argparse.ArgumentParser:
     up.add_argument("--ps", type=int, default=0, help="tasks of job 'ps'")
     up.add_argument("--workers", type=int, default=1, help="tasks of job 'worker'")
     up.add_argument("--name", default="local", help="the cluster's name: sessions are on ray:NAME")
+    up.add_argument("--cpus", type=int, default=os.cpu_count() or 1, help="for the processes of `fit`; all by default")
     up.add_argument("--dashboard", action="store_true", help="with Ray's dashboard")
     up.add_argument("--object-store", type=int, default=OBJECT_STORE_BYTES, metavar="BYTES", help="shared memory")
     up.set_defaults(run=_up)
@@ -77,7 +80,7 @@ def _up(given: argparse.Namespace) -> int:
     read_address(given.name)  # so that sessions can name it
     folder: Path = given.folder
     if _head(folder) is None:
-        _start(folder, given.object_store, given.dashboard)
+        _start(folder, given)
     engine.join(folder=str(given.folder))
     jobs = {"ps": range(given.ps), "worker": range(given.workers)}
     Cluster(given.name, {k: v for k, v in jobs.items() if v})
@@ -85,16 +88,17 @@ def _up(given: argparse.Namespace) -> int:
     return 0
 
 
-def _start(folder: Path, memory: int, dashboard: bool) -> None:
+def _start(folder: Path, given: argparse.Namespace) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / "ray_current_cluster").unlink(missing_ok=True)
     ray = str(Path(sys.executable).with_name("ray"))
     if os.environ.get("RAY_AUTH_MODE", "token") == "token":  # makes one where this user has none
         subprocess.run([ray, "get-auth-token", "--generate"], stdout=subprocess.DEVNULL, check=True)
     command = [
-        ray, "start", "--head", "--block", "--port=0", "--num-cpus=1",
-        f"--include-dashboard={dashboard}", f"--object-store-memory={memory}", f"--temp-dir={folder}",
-        f"--system-config={json.dumps(engine.HEALTH)}", "--disable-usage-stats",
+        ray, "start", "--head", "--block", "--port=0", f"--num-cpus={given.cpus}",
+        f"--include-dashboard={given.dashboard}", f"--object-store-memory={given.object_store}",
+        f"--temp-dir={folder}", "--disable-usage-stats",
+        f"--system-config={json.dumps({**engine.HEALTH, **_NO_IDLE_PROCESSES})}",
     ]  # fmt: skip
     with (folder / "head.log").open("wb") as log:
         head = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
