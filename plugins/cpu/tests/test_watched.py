@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import mmap
+import time
 
 import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe_core.errors import InternalError
+from timberframe_core.errors import InternalError, InvalidArgumentError, UnknownError
 from timberframe_core.plugin.contracts import KernelDef, RunContext
 from timberframe_cpu.native import native
 from timberframe_sdk.testing import guard
@@ -46,6 +47,49 @@ def test_trace_has_an_event_for_each_node(graph):
     y = graph.op("Mul", graph.op("AddV2", x, x, node="a"), x, node="b")
     graph.run([y], np.array([1, 2], F), context=RunContext(mode="nodes", trace=Sink()))
     assert Sink.events == [("a", "AddV2", "/device:CPU:0"), ("b", "Mul", "/device:CPU:0")]
+
+
+class Events(list):
+    """A sink that keeps name, start and end of each event."""
+
+    def event(self, name, category, start, end, track, **details):
+        self.append((name, start, end))
+
+
+def test_events_of_a_trace_follow_each_other_within_the_run(graph):
+    x = graph.input(F, 1 << 20)
+    y = graph.op("Exp", graph.op("Exp", x, node="first"), node="second")
+    events = Events()
+    before = time.perf_counter_ns()
+    graph.run([y], np.zeros(1 << 20, F), context=RunContext(mode="nodes", trace=events))
+    after = time.perf_counter_ns()
+    (_, first, middle), (_, again, last) = events
+    assert before <= first < middle <= again < last <= after
+
+
+def test_a_trace_of_a_failed_run_has_the_nodes_that_ended(graph):
+    x = graph.input(np.int32, 2)
+    y = graph.op("FloorDiv", graph.op("Neg", x, node="first"), x, node="second")
+    events = Events()
+    with pytest.raises(InvalidArgumentError, match="division by zero"):
+        graph.run([y], np.array([1, 0], np.int32), context=RunContext(mode="nodes", trace=events))
+    assert [name for name, _, _ in events] == ["first"]
+
+
+def test_a_python_kernel_that_fails_has_no_event(graph):
+    def fail(node):
+        def run(*arrays):
+            raise ValueError("no")
+
+        return run
+
+    graph.device.kernels.register([KernelDef("Identity", "CPU", fail, priority=9)])
+    x = graph.input(F, 2)
+    y = graph.op("Identity", graph.op("Neg", x, node="first"), node="second")
+    events = Events()
+    with pytest.raises(UnknownError, match="no"):
+        graph.run([y], np.ones(2, F), context=RunContext(mode="nodes", trace=events))
+    assert [name for name, _, _ in events] == ["first"]
 
 
 @pytest.fixture(params=[tf.constant, tf.Variable])

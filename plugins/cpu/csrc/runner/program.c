@@ -101,7 +101,19 @@ static inline int32_t bind(tf_program *program, void *const *data) {
 
 int32_t tf_bind(tf_program *program, void *const *data) { return bind(program, data); }
 
-static inline int32_t run_range(tf_program *program, int64_t begin, int64_t end, const int32_t *cancel) {
+/* Runs steps and notes the clock before the first and after each. */
+static int32_t run_timed_steps(tf_program *program, const tf_step *step, const tf_step *end, int64_t *times) {
+  *times++ = now();
+  for (; step < end; step++) {
+    int32_t code = tf_run_steps(program, step, step + 1);
+    if (code) return code;
+    *times++ = now();
+  }
+  return TF_OK;
+}
+
+static inline int32_t run_range(tf_program *program, int64_t begin, int64_t end, const int32_t *cancel,
+                                int64_t *times) {
   program->own_cancel = 0;
   program->context.cancel = cancel ? cancel : &program->own_cancel;
   program->error.reason = 0;
@@ -109,18 +121,19 @@ static inline int32_t run_range(tf_program *program, int64_t begin, int64_t end,
   program->budget = BUDGET;
   program->poll_at = 0;
   uint64_t mode = tf_set_floating_point();
-  int32_t code = tf_run_steps(program, program->steps + begin, program->steps + end);
+  const tf_step *first = program->steps + begin, *last = program->steps + end;
+  int32_t code = times ? run_timed_steps(program, first, last, times) : tf_run_steps(program, first, last);
   tf_restore_floating_point(mode);
   return code;
 }
 
-int32_t tf_run_range(tf_program *program, int64_t begin, int64_t end, const int32_t *cancel) {
-  return run_range(program, begin, end, cancel);
+int32_t tf_run_range(tf_program *program, int64_t begin, int64_t end, const int32_t *cancel, int64_t *times) {
+  return run_range(program, begin, end, cancel, times);
 }
 
 int32_t tf_run(tf_program *program, void *const *data, const int32_t *cancel) {
   int32_t code = bind(program, data);
-  return code ? code : run_range(program, 0, program->step_count, cancel);
+  return code ? code : run_range(program, 0, program->step_count, cancel, NULL);
 }
 
 int32_t tf_run2(tf_program *program, void *a, void *b) { return tf_run(program, (void *[]){a, b}, NULL); }

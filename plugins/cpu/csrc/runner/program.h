@@ -50,8 +50,9 @@ void tf_program_init(tf_program *program, int64_t steps, int64_t step_count, int
 /* Gives the slots their memory; returns 0 or a negative code. */
 int32_t tf_bind(tf_program *program, void *const *data);
 
-/* Runs the steps [begin, end) of the top level. cancel: the word to poll, NULL for one of the program's own. */
-int32_t tf_run_range(tf_program *program, int64_t begin, int64_t end, const int32_t *cancel);
+/* Runs the steps [begin, end) of the top level. cancel: the word to poll, NULL for one of the program's own. times: NULL,
+ * or room for the nanoseconds of a clock before the first step and after each that was done. */
+int32_t tf_run_range(tf_program *program, int64_t begin, int64_t end, const int32_t *cancel, int64_t *times);
 
 /* tf_bind and tf_run_range of everything. */
 int32_t tf_run(tf_program *program, void *const *data, const int32_t *cancel);

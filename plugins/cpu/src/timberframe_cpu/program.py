@@ -300,9 +300,15 @@ class CpuExecutable:
         del hold
 
     def run_piece(
-        self, piece: Any, instance: Instance, arrays: dict[int, Array], context: RunContext, cancel: Any
+        self,
+        piece: Any,
+        instance: Instance,
+        arrays: dict[int, Array],
+        context: RunContext,
+        cancel: Any,
+        times: Any = ffi.NULL,
     ) -> None:
-        """Runs some native steps, or a Python launcher."""
+        """Runs some native steps, or a Python launcher. times: room for the clock, as `tf_run_range` takes it."""
         if isinstance(piece, PythonPiece):
             context.cancel.check()
             with Running(context):
@@ -310,9 +316,9 @@ class CpuExecutable:
             return
         if self.emitter.calls_python:
             with Running(context):
-                code = lib.tf_run_range(instance.program, piece[0], piece[1], cancel)
+                code = lib.tf_run_range(instance.program, piece[0], piece[1], cancel, times)
         else:
-            code = lib.tf_run_range(instance.program, piece[0], piece[1], cancel)
+            code = lib.tf_run_range(instance.program, piece[0], piece[1], cancel, times)
         if code:
             self.fail(code, instance, context)
 

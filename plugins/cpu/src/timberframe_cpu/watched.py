@@ -14,7 +14,7 @@ from timberframe_cpu.emission import Piece, PythonPiece
 from timberframe_cpu.guard import GuardedArena, GuardedLayout
 from timberframe_cpu.library import ffi
 from timberframe_cpu.native import using_isa
-from timberframe_sdk import Array, KernelNode, RunContext, Value
+from timberframe_sdk import Array, KernelNode, RunContext, TraceSink, Value
 from timberframe_sdk.allocator import Buffer
 from timberframe_sdk.execution.tracing import work_of
 from timberframe_sdk.testing.guard import GuardedArray
@@ -36,7 +36,7 @@ def run_watched(executable: CpuExecutable, inputs: Sequence[Array], context: Run
         return _run_guarded(executable, inputs, context)
     executable = program_for_versions(_unrewritten_twin(executable))
     instance = executable.take()
-    walker = _Walker(executable, context, lambda position, node: None)
+    walker = _Walker(executable, context)
     outputs = executable.run_on(instance, inputs, context, executable.device.allocator.empty, walker)
     executable.give(instance)
     return outputs
@@ -104,42 +104,61 @@ def _run_guarded(executable: CpuExecutable, inputs: Sequence[Array], context: Ru
 
 
 class _Walker:
-    """Executes a program one node at a time."""
+    """Executes a program one node at a time; if only a trace watches it, many at a time, with the time of each."""
 
-    def __init__(self, executable: CpuExecutable, context: RunContext, check: Check) -> None:
+    def __init__(self, executable: CpuExecutable, context: RunContext, check: Check | None = None) -> None:
         self._executable = executable
         self._context = context
         self._check = check
 
     def __call__(self, instance: Instance, arrays: dict[int, Array], context: RunContext) -> None:
-        executable = self._executable
-        hold = executable.bind(instance, arrays)
-        cancel = ffi.from_buffer("int32_t *", context.cancel.word)
-        for position, piece in self._steps():
-            node = executable.given.nodes[position]  # with the inputs that it is computed from, not their other forms
-            start = time.perf_counter_ns()
-            executable.run_piece(piece, instance, arrays, context, cancel)
-            end = time.perf_counter_ns()
-            self._check(position, node)
-            if context.trace is not None:
-                launch = executable.prepared.launches[position]
-                details = work_of(node, None if launch is None else launch.definition)
-                context.trace.event(node.name, node.op, start, end, executable.device.spec, **details)
-            if context.observer is not None:
-                values = [[self._array(v, instance, arrays) for v in vs] for vs in (node.inputs, node.outputs)]
-                context.observer(node, *values)
+        hold = self._executable.bind(instance, arrays)
+        for positions, piece in self._pieces():
+            self._run(positions, piece, instance, arrays)
+            for position in positions:
+                # The node has the inputs that it is computed from, not their other forms.
+                node = self._executable.given.nodes[position]
+                if self._check is not None:
+                    self._check(position, node)
+                if context.observer is not None:
+                    values = [[self._array(v, instance, arrays) for v in vs] for vs in (node.inputs, node.outputs)]
+                    context.observer(node, *values)
         del hold
 
-    def _steps(self) -> Iterator[tuple[int, Piece]]:
-        """Each node's position in the cluster, with what runs it."""
+    def _run(self, positions: Sequence[int], piece: Piece, instance: Instance, arrays: dict[int, Array]) -> None:
+        """Runs the nodes at these positions and reports the times of those that ended."""
+        context, times = self._context, np.zeros(len(positions) + 1, np.int64)
+        start = time.perf_counter_ns()
+        try:
+            cancel, room = ffi.from_buffer("int32_t *", context.cancel.word), ffi.from_buffer("int64_t *", times)
+            self._executable.run_piece(piece, instance, arrays, context, cancel, room)
+            if isinstance(piece, PythonPiece):
+                times[:] = start, time.perf_counter_ns()
+        finally:
+            if context.trace is not None:
+                ended = times[: np.count_nonzero(times)]
+                self._report(context.trace, positions, (start + ended - times[0]).tolist())
+
+    def _report(self, trace: TraceSink, positions: Sequence[int], times: Sequence[int]) -> None:
+        executable = self._executable
+        for position, start, end in zip(positions, times, times[1:], strict=False):
+            node, launch = executable.given.nodes[position], executable.prepared.launches[position]
+            details = work_of(node, None if launch is None else launch.definition)
+            trace.event(node.name, node.op, start, end, executable.device.spec, **details)
+
+    def _pieces(self) -> Iterator[tuple[Sequence[int], Piece]]:
+        """The positions in the cluster of nodes, with what runs them."""
         launches = self._executable.prepared.launches
         native = [i for i, launch in enumerate(launches) if launch is None or launch.native is not None]
+        single = self._check is not None or self._context.observer is not None
         for piece in self._executable.emitter.pieces:
             if isinstance(piece, PythonPiece):
-                yield self._position(piece), piece
-            else:
+                yield [self._position(piece)], piece
+            elif single:
                 for k in range(*piece):
-                    yield native[k], (k, k + 1)
+                    yield [native[k]], (k, k + 1)
+            else:
+                yield native[slice(*piece)], piece
 
     def _position(self, piece: PythonPiece) -> int:
         return next(i for i, n in enumerate(self._executable.cluster.nodes) if n is piece.node)
