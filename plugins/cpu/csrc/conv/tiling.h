@@ -19,11 +19,16 @@
 #define MAXIMUM_ROWS 16
 #define BLOCK_STEP 16 /* blocks are multiples of it, the rows of the widest tile */
 #define TOGETHER 16 /* images of many channels whose pixels at one place make a tile: they meet the same taps */
+#define LEAST_STRIP_PIXELS 16 /* width of results from which on its lines are strips, where pixels are made of single ones */
+#define LEAST_LINE_PIXELS 16 /* width of results from which on lines of the image are copied, see below */
 #else
 #define MAXIMUM_ROWS 12
 #define BLOCK_STEP 6
 #define TOGETHER 6
+#define LEAST_STRIP_PIXELS 6
+#define LEAST_LINE_PIXELS 10
 #endif
+#define CACHE_LINE 64 /* bytes: at least one is fetched at a time */
 #define AHEAD (8192 / (PANEL_VECTORS * TF_VECTOR_BYTES)) /* rows of a panel that are fetched ahead */
 /* To which cache level: to the second, to the first where a tile of few rows needs them soon. */
 #define NEARNESS(rows) ((rows) > TF_VECTOR_BYTES / 16 ? 2 : 3)
@@ -35,9 +40,8 @@
 #define SERIAL_TERMS 32768   /* products worth a thread */
 #define SCANNED_PIXELS 256   /* pixels from which on it pays to look whether a filter is finite */
 #define GATHERED_TERMS 8192  /* most terms of a single pixel whose window is copied together: they fit on the stack */
-#define MOST_LINE_CHANNELS 32   /* input channels up to which lines of the image are copied */
-#define MOST_LINE_ELEMENTS 8192 /* ... if as many as a window meets have no more elements: they fit on the stack */
-#define FAR_BYTES (1 << 19)  /* results from which on their cache lines are fetched before they are written */
+#define MOST_LINE_ELEMENTS 16384 /* most elements of all lines that a window meets for them to be copied: they fit on the stack */
+#define LEAST_SHARE_OF_LINE 0.9 /* least share of the taps along a line in the image for that, from LEAST_TAP_TERMS on */
 #define TRIMMED_CHANNELS 16  /* input channels from which on taps outside the image are left out of a row */
 #define LEAST_TAP_TERMS 64   /* input channels from which on taps are applied one by one */
 #define MOST_TAP_PIXELS 4    /* ... if the image has at most so many pixels for each tap of a window's side, */
