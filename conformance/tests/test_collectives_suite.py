@@ -8,6 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from timberframe_conformance.mutants.catalogue import MUTANTS
+from timberframe_conformance.mutants.prove import prove
+from timberframe_conformance.options import Options
+from timberframe_conformance.target import open_target
 from timberframe_sdk.testing import collective_device
 from timberframe_sdk.testing.collective_device import Connections
 from timberframe_sdk.testing.loaded import loaded_plugin
@@ -37,6 +41,14 @@ def test_a_device_without_collectives_has_none_to_judge(command: Any) -> None:
     status, output, _ = command("run", "--device=reference", "--suite=collectives", "--jobs=0")
     assert status == 0, output
     assert "6 not applicable" in output
+
+
+@pytest.mark.parametrize("name", [m.name for m in MUTANTS.values() if m.suites == ("collectives",)])
+def test_mutants_of_collectives_are_noticed_as_they_should(name: str) -> None:
+    options = Options("collective")
+    proof = prove(open_target(options), MUTANTS[name], options)
+    assert proof.caught, proof.skipped
+    assert proof.ok, proof.problems
 
 
 WRONG: dict[str, tuple[str, Any, str]] = {

@@ -1,5 +1,6 @@
 """All mutants."""
 
+from timberframe_conformance.mutants import collectives as collectives
 from timberframe_conformance.mutants import decompositions as decompositions
 from timberframe_conformance.mutants import gradients as gradients
 from timberframe_conformance.mutants import host_ops as host_ops

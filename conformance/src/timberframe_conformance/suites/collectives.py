@@ -18,7 +18,7 @@ from timberframe_core.errors import UnimplementedError
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
     from timberframe_core.plugin.collectives import Collective
-    from timberframe_core.plugin.contracts import Device
+    from timberframe_core.plugin.contracts import Array, Device
 
 SUITE = "collectives"
 MEMBERS = 2
@@ -108,9 +108,17 @@ def _parts(group: _Member, dtype: str, shape: Sequence[int]) -> list[np.ndarray]
     return [_numbers(rank, dtype, shape) for rank in range(group.size)]
 
 
+def _is(device: Device, found: Array, wanted: np.ndarray, what: str) -> None:
+    """Raises CaseFailedError unless an array of the device has dtype, shape and values."""
+    x = np.asarray(device.copy_out(found))
+    if x.dtype != wanted.dtype:
+        raise CaseFailedError(f"{what} is of {x.dtype}; it must be of {wanted.dtype}")
+    same(x, wanted, what)
+
+
 @check("Collective", "all-reduce")
 def _all_reduce(target: Target, graph: Any) -> None:
-    """Sums of several tensors at a time, in each dtype; tensors that are given stay as they are."""
+    """Sums of several tensors at a time, in each dtype; tensors that are given, and earlier sums, stay as they are."""
 
     def work(device: Device, collective: Collective, group: _Member) -> None:
         for dtype in _dtypes(device):
@@ -118,10 +126,13 @@ def _all_reduce(target: Target, graph: Any) -> None:
             given = [_numbers(group.rank, dtype, shape) for shape in shapes]
             tensors = [device.copy_in(x) for x in given]
             sums = collective.all_reduce(tensors).result()
-            for shape, x, tensor, total in zip(shapes, given, tensors, sums, strict=True):
+            doubled = collective.all_reduce([device.copy_in(np.asarray(x + x)) for x in given]).result()
+            for shape, x, tensor, total, double in zip(shapes, given, tensors, sums, doubled, strict=True):
                 wanted = np.sum(_parts(group, dtype, shape), axis=0, dtype=dtype)
-                same(device.copy_out(total), wanted, f"the sum of {dtype}{list(shape)} at rank {group.rank}")
-                same(device.copy_out(tensor), x, f"after it the tensor that rank {group.rank} gave")
+                what = f"the sum of {dtype}{list(shape)} at rank {group.rank}"
+                _is(device, total, wanted, what)
+                _is(device, double, wanted + wanted, f"{what}, of the second run,")
+                _is(device, tensor, x, f"after it the tensor that rank {group.rank} gave")
 
     _in_group(target, graph, work)
 
@@ -133,7 +144,7 @@ def _all_gather(target: Target, graph: Any) -> None:
     def work(device: Device, collective: Collective, group: _Member) -> None:
         for dtype in _dtypes(device):
             found = collective.all_gather(device.copy_in(_numbers(group.rank, dtype, (3, 4)))).result()
-            same(device.copy_out(found), np.concatenate(_parts(group, dtype, (3, 4))), "what all have gathered")
+            _is(device, found, np.concatenate(_parts(group, dtype, (3, 4))), "what all have gathered")
 
     _in_group(target, graph, work)
 
@@ -148,7 +159,7 @@ def _reduce_scatter(target: Target, graph: Any) -> None:
             found = collective.reduce_scatter(device.copy_in(_numbers(group.rank, dtype, shape))).result()
             total: np.ndarray = np.sum(_parts(group, dtype, shape), axis=0, dtype=dtype)
             mine = total[3 * group.rank : 3 * group.rank + 3]
-            same(device.copy_out(found), mine, f"the part of rank {group.rank}")
+            _is(device, found, mine, f"the part of rank {group.rank}")
 
     _in_group(target, graph, work)
 
@@ -162,8 +173,8 @@ def _broadcast(target: Target, graph: Any) -> None:
             mine = _numbers(group.rank, "float32", (2, 3))
             tensor = device.copy_in(mine)
             found = collective.broadcast(tensor, root).result()
-            same(device.copy_out(found), _numbers(root, "float32", (2, 3)), f"what rank {root} has sent to all")
-            same(device.copy_out(tensor), mine, f"after it the tensor that rank {group.rank} gave")
+            _is(device, found, _numbers(root, "float32", (2, 3)), f"what rank {root} has sent to all")
+            _is(device, tensor, mine, f"after it the tensor that rank {group.rank} gave")
 
     _in_group(target, graph, work)
 
