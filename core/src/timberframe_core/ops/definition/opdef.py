@@ -13,10 +13,11 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from timberframe_core.dtypes import DType, resource
+from timberframe_core.dtypes import DType
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.accuracy import EXACT, Accuracy
+from timberframe_core.ops.definition.consistency import check_consistency
 from timberframe_core.ops.definition.samples import ErrorSample, Sample
 from timberframe_core.ops.definition.signature import ArgDef, AttrDef, parse_arg, parse_attr
 from timberframe_core.ops.definition.value_checks import RefusedIntegers
@@ -362,49 +363,9 @@ def define_op(
         shape=shape,
         **rest,
     )
-    _check_input_names(op)
-    _check_traits(op)
+    check_consistency(op, rest)
     registry.register(op)
     return op
-
-
-def _check_input_names(op: OpDef) -> None:
-    """InvalidArgumentError where a field that lists inputs names none."""
-    named = {a.name for a in op.inputs}
-    unknown = [n for n in (*op.shape_inputs, *op.launch_inputs, *op.reads, *op.updates) if n not in named]
-    if unknown:
-        fact = f"{', '.join(unknown)} in shape_inputs, launch_inputs, reads or updates"
-        raise InvalidArgumentError(f"op {op.name}: {fact}; it must name an input")
-
-
-def _check_traits(op: OpDef) -> None:
-    """InvalidArgumentError where a trait contradicts the rest of the definition."""
-    lists = any(arg.is_list for arg in (*op.inputs, *op.outputs))
-    reduces = not lists and len(op.inputs) == 2 and op.inputs[1].name in op.shape_inputs and len(op.outputs) == 1
-    inputs, outputs = ({arg.name for arg in args} for args in (op.inputs, op.outputs))
-    handles = {arg.name for arg in op.inputs if arg.dtype is resource}
-    for trait, fits, rule in (
-        ("elementwise", not lists and len(op.outputs) == 1, "it must have one output and no lists"),
-        ("reduction", reduces, "it must have one output and two inputs, the second a shape input"),
-        ("refused", op.elementwise, "it must be elementwise"),
-        ("defined_for", all(t in op.attrs for types in op.defined_for for t in types), "it must name attrs of the op"),
-        ("passes_through", len(op.inputs) == len(op.outputs), "it must have as many outputs as inputs"),
-        ("constant_inputs", inputs.issuperset(op.constant_inputs), "it must name inputs"),
-        ("constant_outputs", outputs.issuperset(op.constant_outputs), "it must name outputs"),
-        ("gradient_notes", callable(op.gradient), "it must have a gradient"),
-        ("resource", op.on_host and len(outputs) == 1, "it must have on_host, and the handle as its one output"),
-        (
-            "kinds",
-            op.on_host and handles.issuperset(op.kinds),
-            "it must have on_host and name handles",
-        ),
-        ("blocks", op.on_host, "it must have on_host"),
-        ("total_value", op.value is not None, "it must have a value function"),
-        ("update_op", op.role == "assign_variable", "its role must be assign_variable"),
-        ("resource_op", op.role == "reference", "its role must be reference"),
-    ):
-        if getattr(op, trait) and not fits:
-            raise InvalidArgumentError(f"op {op.name}: is declared with {trait}={getattr(op, trait)!r}; {rule}")
 
 
 def from_reference(c: InferenceContext) -> list[np.ndarray | None]:
