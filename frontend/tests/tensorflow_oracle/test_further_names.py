@@ -100,6 +100,9 @@ CASES: dict[str, tuple[Callable[..., Any], Any]] = {
     "is_non_decreasing": (lambda tf, x: [tf.is_non_decreasing([1, 2, 2]), tf.is_non_decreasing([2, 1]), x], SERIES),
     "is_strictly_increasing": (lambda tf, x: [tf.is_strictly_increasing([1, 2, 2]), tf.is_strictly_increasing([]), x],
                                SERIES),
+    "incomplete gamma functions": (
+        lambda tf, x: [tf.igamma(4 * x, 3 * x[:, ::-1]), tf.math.igammac(2 * x[0], 5 * x)], SERIES,
+    ),
     "expm": (lambda tf, x: tf.linalg.expm(x), SQUARES),
     "expm of complex matrices": (lambda tf, x: tf.real(tf.linalg.expm(tf.complex(x, -x))), SQUARES / 2),
     "expm of one matrix": (lambda tf, x: tf.linalg.expm(x), SQUARES[1]),

@@ -15,15 +15,15 @@ from timberframe_core.shapes import format_shape, is_static
 
 __all__ = [
     "accumulate_n", "add", "add_n", "atan2", "betainc", "broadcast_dynamic_shape", "div", "div_no_nan", "divide",
-    "floor_div", "floordiv", "floormod", "maximum", "minimum", "mod", "multiply", "polygamma", "pow", "realdiv",
-    "scalar_mul", "squared_difference", "subtract", "truediv", "truncatediv", "truncatemod", "zeta",
+    "floor_div", "floordiv", "floormod", "igamma", "igammac", "maximum", "minimum", "mod", "multiply", "polygamma",
+    "pow", "realdiv", "scalar_mul", "squared_difference", "subtract", "truediv", "truncatediv", "truncatemod", "zeta",
 ]  # fmt: skip
 
 NAMESPACES = {
     "math": (
         "accumulate_n", "add", "add_n", "atan2", "betainc", "divide", "divide_no_nan", "floordiv", "floormod",
-        "maximum", "minimum", "mod", "multiply", "multiply_no_nan", "nextafter", "polygamma", "pow", "scalar_mul",
-        "squared_difference", "subtract", "truediv", "xdivy", "xlog1py", "xlogy", "zeta",
+        "igamma", "igammac", "maximum", "minimum", "mod", "multiply", "multiply_no_nan", "nextafter", "polygamma",
+        "pow", "scalar_mul", "squared_difference", "subtract", "truediv", "xdivy", "xlog1py", "xlogy", "zeta",
     ),
     "bitwise": ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"),
 }  # fmt: skip
@@ -52,6 +52,18 @@ def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
 def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
     """The derivative of order a of digamma at x, by element."""
     result: Tensor = apply_op("Polygamma", [a, x], name=name or "Polygamma")
+    return result
+
+
+def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """The regularised lower incomplete gamma function P(a, x): that a gamma number of shape a is below x."""
+    result: Tensor = apply_op("Igamma", [a, x], name=name or "Igamma")
+    return result
+
+
+def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x), precise where it is small."""
+    result: Tensor = apply_op("Igammac", [a, x], name=name or "Igammac")
     return result
 
 
