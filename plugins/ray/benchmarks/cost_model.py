@@ -6,27 +6,36 @@ import argparse
 import math
 from dataclasses import dataclass
 
-CALL = 0.3e-3
+CALL = 0.2e-3
 """What a collective takes that moves nothing."""
-COPY = 0.52e-9
-"""Seconds a byte takes in an all-reduce of two processes through shared memory, each on a core of its own."""
+COPY = 0.25e-9
+"""Seconds a byte takes in an all-reduce of processes through shared memory, each on a core of its own."""
 PIECE, TRIP = 4 << 20, 0.2e-3
 """Bytes of an exchange through sockets, and what a message and its answer take."""
 HOP = 1.0e-3
 """A call of a worker of Ray that waits for another one's result."""
+STORE = 1.8e-3
+"""What a tensor above 100 KB takes in Ray's object store besides, where it crosses to another process."""
+STORE_BYTE = 0.47e-9
+"""Seconds that each of its bytes takes there."""
+STORED_BYTES = 100_000
 BLOCK = 1.25e-3
 """What the client adds to a block of work in a pipeline."""
 
 
 @dataclass
 class Training:
-    """compute: seconds of a step of one worker, a third of them forward. parameters: bytes of its gradients."""
+    """compute: seconds of a step of one worker, a third of them forward. parameters: bytes of its gradients.
+
+    host: seconds of a processor that each worker's step takes besides, where `compute` is a device's.
+    """
 
     compute: float
     parameters: float
     buckets: int = 4
     bandwidth: float = 1.25e9
     """Bytes a second of each machine's network, in each direction."""
+    host: float = 0.0
 
 
 def all_reduce_in_memory(workers: int, nbytes: float, cores: int = 2) -> float:
@@ -49,14 +58,38 @@ def overlapped(training: Training, reduce_all: float) -> float:
     return training.compute + last + max(0.0, reduce_all - last - covered)
 
 
+def on_shared_cores(free: float, host: float, load: float) -> float:
+    """A step of `free` seconds that no processor is needed for, and `host` seconds of one that others want, too.
+
+    load: seconds of each core that all processes together want in a step of each. Where cores are busy for a part r of
+    the time, work takes 1 / (1 - r) times as long; the step T decides that part: T = free + host / (1 - load / T).
+    """
+    total = free + host + load
+    return (total + math.sqrt(total * total - 4 * free * load)) / 2
+
+
 def data_parallel(training: Training, workers: int) -> float:
     return overlapped(training, all_reduce_by_network(workers, training.parameters, training.bandwidth))
+
+
+def data_parallel_on_one_machine(training: Training, workers: int, cores: int = 2) -> float:
+    """All processes on its cores, which do `host` and, beside the devices, what the sums take."""
+    free = overlapped(training, all_reduce_in_memory(workers, training.parameters, cores))
+    sums = all_reduce_in_memory(min(workers, 2), training.parameters)
+    return on_shared_cores(free, training.host, workers * (training.host + sums) / cores)
 
 
 def parameter_server(training: Training, workers: int, servers: int = 1) -> float:
     """Each worker reads P bytes and sends P, in three hops; the servers' network carries W times that."""
     traffic = training.parameters / training.bandwidth
     return max(training.compute + 3 * HOP + 2 * traffic, workers * traffic / servers)
+
+
+def parameter_server_on_one_machine(training: Training, workers: int, cores: int = 2) -> float:
+    """The same through Ray's object store, which the variable and its gradient cross."""
+    stored = STORE + STORE_BYTE * training.parameters if training.parameters > STORED_BYTES else 0.0
+    path = 3 * HOP + 2 * stored
+    return on_shared_cores(training.compute, path, workers * (training.host + 2 * stored) / cores)
 
 
 def pipeline(compute: float, stages: int, parts: int) -> float:

@@ -17,10 +17,11 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 RUNS = {
     "null-step": "null_step.py --bytes 4 1000000",
+    "parameter-server": "parameter_server.py --workers 1 2 4 --bytes 4 1000000 10000000",
     "20ms": "scaling.py --workers 1 2 4 --forward 0.00167",
     "100ms": "scaling.py --workers 1 2 4 8 16 --forward 0.00833",
     "100ms-real": "scaling.py --workers 1 2 --rows 2000",
-    "all-reduce": "all_reduce.py --workers 2 --bytes 2700000 100000000",
+    "all-reduce": "all_reduce.py --workers 2 --bytes 100000 1000000 2700000 10000000 30000000 100000000",
     "all-reduce-sockets": "all_reduce.py --sockets --bytes 100000 1000000 2700000 4000000 10000000 100000000",
     "pipelines": "pipelines.py --stages 2 4 --microbatches 8",
 }
