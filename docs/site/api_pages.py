@@ -25,10 +25,10 @@ NAMESPACES = (
     "image", "initializers", "io", "io.gfile", "layers", "linalg", "logging", "lookup", "losses", "manip", "math",
     "metrics", "nn", "nn.rnn_cell", "python_io", "quantization", "queue", "random", "saved_model", "sets", "signal",
     "sparse", "spectral", "strings", "summary", "test", "train", "version", "contrib.crf", "contrib.data",
-    "contrib.eager", "contrib.estimator", "contrib.feature_column", "contrib.framework", "contrib.framework.nest",
-    "contrib.layers", "contrib.learn", "contrib.learn.preprocessing", "contrib.legacy_seq2seq", "contrib.lookup",
-    "contrib.losses", "contrib.metrics", "contrib.opt", "contrib.predictor", "contrib.rnn", "contrib.seq2seq",
-    "contrib.slim", "contrib.tpu", "contrib.training",
+    "contrib.eager", "contrib.estimator", "contrib.factorization", "contrib.feature_column", "contrib.framework",
+    "contrib.framework.nest", "contrib.layers", "contrib.learn", "contrib.learn.preprocessing",
+    "contrib.legacy_seq2seq", "contrib.lookup", "contrib.losses", "contrib.metrics", "contrib.opt",
+    "contrib.predictor", "contrib.rnn", "contrib.seq2seq", "contrib.slim", "contrib.tpu", "contrib.training",
 )  # fmt: skip
 """The namespaces of TensorFlow 1 that `tf` has."""
 CORE = (

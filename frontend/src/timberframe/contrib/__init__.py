@@ -4,8 +4,8 @@ from timberframe import lookup as lookup
 from timberframe.lazy import lazy_names as _lazy_names
 
 _MODULES = (
-    "crf", "data", "eager", "estimator", "feature_column", "framework", "layers", "learn", "legacy_seq2seq", "losses",
-    "metrics", "nn", "opt", "predictor", "rnn", "seq2seq", "slim", "tpu", "training",
+    "crf", "data", "eager", "estimator", "factorization", "feature_column", "framework", "layers", "learn",
+    "legacy_seq2seq", "losses", "metrics", "nn", "opt", "predictor", "rnn", "seq2seq", "slim", "tpu", "training",
 )  # fmt: skip
 _ALIASES = {"distributions": "timberframe.distributions", "signal": "timberframe.signal"}
 __getattr__ = _lazy_names(__name__, {**_ALIASES, **{name: f"timberframe.contrib.{name}" for name in _MODULES}})
