@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import subprocess
 import sys
 import threading
@@ -319,3 +320,22 @@ def test_runs_that_are_cancelled_lose_no_element(session: tf.Session, change: An
         except tf.errors.OutOfRangeError:
             break
     assert (found, stopped > 0) == (list(range(24)), True)
+
+
+def test_an_error_of_a_dataset_names_the_line_that_made_it() -> None:
+    rows = tf.data.Dataset.from_generator(lambda: iter([[1], [1, 2]]), tf.int32)
+    batches = rows.batch(2)
+    line = inspect.currentframe().f_lineno - 1  # type: ignore[union-attr]  # CPython has frames
+    following = batches.make_one_shot_iterator().get_next()
+    message = rf"^BatchDatasetV2 '\w+': component 0 .*equal shapes  \[.*test_iterators\.py:{line}\]"
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        session.run(following)
+
+
+def test_the_end_says_what_to_do_about_it() -> None:
+    following = tf.data.Dataset.range(0).make_one_shot_iterator().get_next()
+    with (
+        tf.Session() as session,
+        pytest.raises(tf.errors.OutOfRangeError, match=r"End of sequence; catch .*repeat\(\)"),
+    ):
+        session.run(following)

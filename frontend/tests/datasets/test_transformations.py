@@ -339,3 +339,15 @@ def test_options_are_kept() -> None:
 def test_an_unknown_option_is_refused() -> None:
     with pytest.raises(AttributeError, match="no option 'fast'"):
         tf.data.Options().fast = True
+
+
+def test_a_function_with_other_parameters_is_an_error_that_says_what_it_is_called_with() -> None:
+    def both(first: Any, second: Any) -> Any:
+        return first
+
+    with pytest.raises(
+        TypeError, match=r"Dataset\.map: 'both' takes \(first, second\) .* 1 argument, the element \(missing"
+    ):
+        tf.data.Dataset.range(3).map(both)
+    with pytest.raises(TypeError, match=r"3 arguments, the parts of an element \(too many positional arguments\)"):
+        tf.data.Dataset.from_tensors((1, 2, 3)).map(both)

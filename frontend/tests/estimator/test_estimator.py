@@ -350,7 +350,7 @@ def step() -> Any:
 
 
 WRONG: dict[str, tuple[Any, str]] = {
-    "no loss": (spec_of(train_op=step), "EstimatorSpec: there is no loss; mode 'train' requires one"),
+    "no loss": (spec_of(train_op=step), "EstimatorSpec: there is no loss; modes TRAIN and EVAL require one"),
     "no train_op": (spec_of(loss=loss), "EstimatorSpec: there is no train_op; mode TRAIN requires one"),
     "loss of a batch": (
         spec_of(loss=lambda: tf.zeros([3]), train_op=step),

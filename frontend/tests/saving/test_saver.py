@@ -338,7 +338,7 @@ def test_missing_checkpoint_error_lists_what_exists(session: tf.Session, tmp_pat
     for kind in (tf.errors.NotFoundError, ValueError):
         with pytest.raises(kind, match=r"there is no 'model\.index' in .*; it has model-3"):
             saver.restore(session, str(tmp_path / "model"))
-    with pytest.raises(ValueError, match="latest_checkpoint found nothing"):
+    with pytest.raises(ValueError, match="as latest_checkpoint returns it"):
         saver.restore(session, None)
     with pytest.raises(tf.errors.NotFoundError, match="that folder does not exist"):
         saver.restore(session, str(tmp_path / "nowhere" / "m"))

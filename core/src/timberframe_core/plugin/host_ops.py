@@ -75,6 +75,11 @@ class HostCall:
         return self._step.node.name
 
     @property
+    def where(self) -> str:
+        """The user's line that made the node, empty where there is none."""
+        return self._step.node.where or ""
+
+    @property
     def path(self) -> str:
         """Name of the node with the loops, branches and calls that it is in: another one for each node of a session."""
         return self._run.plan.scope + self._step.node.name

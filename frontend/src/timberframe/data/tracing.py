@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -45,10 +46,27 @@ def trace(
             arguments.append(values_of(structure, tensors))
         if len(given) == 1 and type(arguments[0]) is tuple:
             arguments = list(arguments[0])
+        _check_parameters(function, label, len(arguments), transformation)
         made = function(*arguments)
         found, structure = _returned(made, make, transformation, returns)
         graph.finish(found)
     return Traced(graph, structure)
+
+
+def _check_parameters(function: Callable[..., Any], label: str, count: int, transformation: str) -> None:
+    """Raises InvalidTypeError where a function does not take so many arguments."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # built-in functions may have no signature
+        return
+    try:
+        signature.bind(*[None] * count)
+    except TypeError as e:
+        parts = "1 argument, the element" if count == 1 else f"{count} arguments, the parts of an element"
+        raise InvalidTypeError(
+            f"Dataset.{transformation}: '{label}' takes ({', '.join(signature.parameters)}) and is called with {parts} "
+            f"({e}); it must take as many"
+        ) from None
 
 
 def _returned(

@@ -105,7 +105,7 @@ def _predictions(given: Any, mode: str) -> Any:
 def _loss(given: Any, mode: str) -> Any:
     if given is None:
         if mode != ModeKeys.PREDICT:
-            _wrong(f"there is no loss; mode {mode!r} requires one")
+            _wrong("there is no loss; modes TRAIN and EVAL require one")
         return None
     _check_tensor(given, "loss")
     loss: Tensor = get_default_graph().as_graph_element(given)  # type: ignore[assignment]  # no operation, as checked

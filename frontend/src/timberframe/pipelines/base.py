@@ -151,7 +151,7 @@ class Pipeline(ABC):
     shape: tuple[int, ...] = ()
 
     def __init__(self, call: HostCall, dtypes: Sequence[DType], shapes: Sequence[Shape]) -> None:
-        self.op, self.node = call.op, call.name
+        self.op, self.node, self.where = call.op, call.name, call.where
         self.path = call.path
         self.dtypes, self.shapes = tuple(dtypes), tuple(shapes)
 
@@ -178,8 +178,9 @@ class Pipeline(ABC):
         return UNKNOWN
 
     def error(self, message: str, kind: type[OpError] = InvalidArgumentError) -> OpError:
-        """An error of the dataset's node."""
-        return kind(f"{self.op} '{self.node}': {message}", self.node)
+        """An error of the dataset's node, with the user's line that made it."""
+        where = f"  [{self.where}]" if self.where else ""
+        return kind(f"{self.op} '{self.node}': {message}{where}", self.node)
 
 
 class Cursor(ABC):

@@ -374,7 +374,10 @@ def _next(call: HostCall) -> list[Any]:
     iterator = _held(call)
     element, fresh = iterator.next(call.cancel)
     if element is None:
-        raise call.error("End of sequence", OutOfRangeError)
+        raise call.error(
+            "End of sequence; catch tf.errors.OutOfRangeError where the elements may end, or repeat() the dataset",
+            OutOfRangeError,
+        )
     if len(element) != len(call.dtypes):
         raise call.error(f"{iterator} gives elements of {len(element)} components; {len(call.dtypes)} are required")
     if fresh and call.device.host_memory:

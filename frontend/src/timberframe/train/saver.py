@@ -184,7 +184,10 @@ class Saver:
         dtypes, DataLossError for damaged files.
         """
         if save_path is None:
-            raise MissingCheckpointError("Saver: the path to restore is None; latest_checkpoint found nothing, perhaps")
+            raise MissingCheckpointError(
+                "Saver: the path to restore is None, as latest_checkpoint returns it for a folder without checkpoints; "
+                "a path that Saver.save returned is required"
+            )
         instance(save_path, (str, os.PathLike), "Saver: save_path", "a path")
         variables = self.variables
         session = check_session(sess, list(variables.values()))
