@@ -103,6 +103,12 @@ CASES: dict[str, tuple[Callable[..., Any], Any]] = {
     "incomplete gamma functions": (
         lambda tf, x: [tf.igamma(4 * x, 3 * x[:, ::-1]), tf.math.igammac(2 * x[0], 5 * x)], SERIES,
     ),
+    "Bessel functions": (
+        lambda tf, x: [
+            tf.math.bessel_i0(3 * x), tf.math.bessel_i0e(9 * x), tf.math.bessel_i1(-x), tf.math.bessel_i1e(x)
+        ],
+        SERIES,
+    ),
     "expm": (lambda tf, x: tf.linalg.expm(x), SQUARES),
     "expm of complex matrices": (lambda tf, x: tf.real(tf.linalg.expm(tf.complex(x, -x))), SQUARES / 2),
     "expm of one matrix": (lambda tf, x: tf.linalg.expm(x), SQUARES[1]),

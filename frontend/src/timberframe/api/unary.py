@@ -64,6 +64,10 @@ erfinv = _function("erfinv", "Erfinv", "The inverse error function")
 ndtri = _function("ndtri", "Ndtri", "The quantile of the standard normal distribution")
 lgamma = _function("lgamma", "Lgamma", "log |gamma(x)|")
 digamma = _function("digamma", "Digamma", "The derivative of lgamma")
+bessel_i0 = _function("bessel_i0", "BesselI0", "The modified Bessel function of the first kind of order 0")
+bessel_i0e = _function("bessel_i0e", "BesselI0e", "exp(-|x|) times the modified Bessel function of order 0")
+bessel_i1 = _function("bessel_i1", "BesselI1", "The modified Bessel function of the first kind of order 1")
+bessel_i1e = _function("bessel_i1e", "BesselI1e", "exp(-|x|) times the modified Bessel function of order 1")
 floor = _function("floor", "Floor", "The greatest integer not above x")
 ceil = _function("ceil", "Ceil", "The least integer not below x")
 rint = _function("rint", "Rint", "The nearest integer, of two the even one")
@@ -171,6 +175,7 @@ def swish(features: Any, beta: Any = 1.0) -> Result:
 
 silu = swish
 
+_BESSEL = ("bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e")
 _MATH = (
     "abs", "acos", "acosh", "angle", "asin", "asinh", "atan", "atanh", "ceil", "conj", "cos", "cosh", "digamma", "erf",
     "erfc", "exp", "expm1", "floor", "imag", "is_finite", "is_inf", "is_nan", "lgamma", "log", "log1p", "log_sigmoid",
@@ -186,7 +191,7 @@ __all__ = [
 ]  # fmt: skip
 
 NAMESPACES = {
-    "math": (*_MATH, "erfcinv", "erfinv", "ndtri", "reciprocal_no_nan", "softplus", "softsign"),
+    "math": (*_MATH, *_BESSEL, "erfcinv", "erfinv", "ndtri", "reciprocal_no_nan", "softplus", "softsign"),
     "nn": (
         "elu", "leaky_relu", "relu", "relu6", "selu", "sigmoid", "silu", "softplus", "softsign", "swish",
         "tanh",
