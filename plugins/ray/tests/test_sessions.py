@@ -53,6 +53,31 @@ def test_tensors_go_from_one_worker_to_another_and_to_this_process(cluster: Clus
         assert sent.flags.writeable
 
 
+def test_tables_datasets_and_strings_that_are_placed_on_a_worker_are_carried_out_here(cluster: Cluster) -> None:
+    with tf.device(FIRST):
+        words = tf.strings.join([tf.constant(["a", "b"]), tf.constant(["c", "d"])])
+        pairs = tf.lookup.KeyValueTensorInitializer(tf.constant(["ac"]), tf.constant([5], tf.int64))
+        numbers = tf.lookup.StaticHashTable(pairs, -1).lookup(words)
+        row = tf.compat.v1.data.make_one_shot_iterator(tf.data.Dataset.range(3)).get_next() + numbers
+    with session(cluster) as s:
+        s.run(tf.tables_initializer())
+        assert s.run([words, row])[0].tolist() == [b"ac", b"bd"]
+        assert s.run(row).tolist() == [6, 0]
+
+
+def test_a_variable_of_strings_on_a_worker_is_refused_without_soft_placement(cluster: Cluster) -> None:
+    with tf.device(FIRST):
+        v = tf.get_variable("names", initializer=tf.constant(["a"]))
+    with (
+        session(cluster) as s,
+        pytest.raises(tf.errors.UnimplementedError, match="strings live in the host's memory"),
+    ):
+        s.run(v.initializer)
+    with session(cluster, allow_soft_placement=True) as s:
+        s.run(v.initializer)
+        assert s.run(v).tolist() == [b"a"]
+
+
 @pytest.mark.parametrize(
     "value",
     [
