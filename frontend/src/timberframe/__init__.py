@@ -94,6 +94,7 @@ from timberframe_core.runtime.session import Session as Session
 if _TYPE_CHECKING:
     from timberframe import app as app
     from timberframe import compat as compat
+    from timberframe import config as config
     from timberframe import data as data
     from timberframe import debugging as debugging
     from timberframe import distributions as distributions
@@ -133,9 +134,9 @@ if _TYPE_CHECKING:
 else:
     # What takes long to import and many programs do without.
     _MODULES = (
-        "app", "compat", "data", "debugging", "distributions", "dtypes", "estimator", "examples", "feature_column",
-        "flags", "gfile", "graph_util", "io", "layers", "manip", "metrics", "python", "python_io", "queue",
-        "resource_loader", "saved_model", "sets", "signal", "spectral", "summary", "test", "version",
+        "app", "compat", "config", "data", "debugging", "distributions", "dtypes", "estimator", "examples",
+        "feature_column", "flags", "gfile", "graph_util", "io", "layers", "manip", "metrics", "python", "python_io",
+        "queue", "resource_loader", "saved_model", "sets", "signal", "spectral", "summary", "test", "version",
     )  # fmt: skip
     _EAGER = {
         "GradientTape": "timberframe.eager.tape:GradientTape",

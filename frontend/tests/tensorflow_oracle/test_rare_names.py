@@ -65,8 +65,13 @@ def proximal_adagrad(tf: Any) -> list[Any]:
     return after_steps(tf, tf.train.ProximalAdagradOptimizer(0.1, 0.2, 0.3, 0.2))
 
 
+def dual_averaging(tf: Any) -> list[Any]:
+    step = tf.constant(4, tf.int64)
+    return after_steps(tf, tf.train.AdagradDAOptimizer(0.1, step, 0.2, 0.01, 0.02))
+
+
 BUILDS = (
-    normalized, places_in_sequences, products_of_matrices_and_vectors, proximal_adagrad, proximal_descent, rates,
+    dual_averaging, normalized, places_in_sequences, products_of_matrices_and_vectors, proximal_adagrad, proximal_descent, rates,
     repeated,
 )  # fmt: skip
 

@@ -52,6 +52,11 @@ CASES: dict[str, tuple[Callable[[], Any], dict[str, Callable[[Array], Array]], R
         {"accumulator": lambda x: np.full_like(x, 0.2)},
         lambda s, g, _: rules.adagrad({"update_slots": True}, *s, 0.1, g),
     ),
+    "dual averaging": (
+        lambda: tf.train.AdagradDAOptimizer(0.1, 4, 0.2, 0.01, 0.02),
+        {"gradient_accumulator": zeros, "gradient_squared_accumulator": lambda x: np.full_like(x, 0.2)},
+        lambda s, g, _: rules.adagrad_da({}, *s, g, 0.1, 0.01, 0.02, 5),
+    ),
     "proximal descent": (
         lambda: tf.train.ProximalGradientDescentOptimizer(0.1, 0.2, 0.3),
         {},

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from timberframe_core.config import RunMetadata, RunOptions, SessionConfig
+from timberframe_core.logging import get_logger
 
 __all__ = [
-    "RunMetadata", "RunOptions", "SessionConfig", "disable_eager_execution", "disable_resource_variables",
-    "disable_v2_behavior", "enable_eager_execution", "enable_resource_variables",
+    "RunMetadata", "RunOptions", "SessionConfig", "control_flow_v2_enabled", "disable_control_flow_v2",
+    "disable_eager_execution", "disable_resource_variables", "disable_v2_behavior", "enable_control_flow_v2",
+    "enable_eager_execution", "enable_resource_variables", "get_logger", "resource_variables_enabled",
 ]  # fmt: skip
 
 
@@ -43,3 +45,21 @@ def enable_resource_variables() -> None:
 
 def disable_resource_variables() -> None:
     """Does nothing: every variable is a resource, whose reads are ordered as those of other variables."""
+
+
+def resource_variables_enabled() -> bool:
+    """True: every variable is a resource."""
+    return True
+
+
+def enable_control_flow_v2() -> None:
+    """Does nothing: branches and loops are made of functions, `If` and `While`."""
+
+
+def disable_control_flow_v2() -> None:
+    """Does nothing: branches and loops are made of functions, `If` and `While`."""
+
+
+def control_flow_v2_enabled() -> bool:
+    """True: branches and loops are made of functions, `If` and `While`."""
+    return True

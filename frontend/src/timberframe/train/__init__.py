@@ -33,6 +33,7 @@ from timberframe.train.decays import piecewise_constant_decay as piecewise_const
 from timberframe.train.decays import polynomial_decay as polynomial_decay
 from timberframe.train.descent import GradientDescentOptimizer as GradientDescentOptimizer
 from timberframe.train.descent import MomentumOptimizer as MomentumOptimizer
+from timberframe.train.dual_averaging import AdagradDAOptimizer as AdagradDAOptimizer
 from timberframe.train.ftrl import FtrlOptimizer as FtrlOptimizer
 from timberframe.train.meta_graph import import_meta_graph as import_meta_graph
 from timberframe.train.meta_graph_export import export_meta_graph as export_meta_graph

@@ -1,0 +1,75 @@
+"""The devices of this machine as `tf.config` has them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from timberframe.python.client.device_lib import list_local_devices
+from timberframe_core.errors import InvalidArgumentError, UnimplementedError
+
+
+class PhysicalDevice(NamedTuple):
+    """A device of the machine. device_type: CPU, or GPU for an accelerator of whatever type."""
+
+    name: str
+    device_type: str
+
+
+class LogicalDevice(NamedTuple):
+    """A device as `tf.device` takes it. device_type: CPU, or GPU for an accelerator of whatever type."""
+
+    name: str
+    device_type: str
+
+
+def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
+    """The CPU and the accelerators, or those of a type, CPU or GPU."""
+    found = [LogicalDevice(d.name, d.device_type) for d in list_local_devices()]
+    return [d for d in found if device_type in (None, d.device_type)]
+
+
+def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """The CPU and the accelerators, or those of a type, CPU or GPU."""
+    found = list_logical_devices(device_type)
+    return [PhysicalDevice(f"/physical_device:{d.name.rpartition('device:')[2]}", d.device_type) for d in found]
+
+
+def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """All devices, or those of a type: none is hidden."""
+    return list_physical_devices(device_type)
+
+
+def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
+    """Accepts all devices, of a type or at all.
+
+    Raises UnimplementedError where some are to be hidden: sessions have settings of their own for that.
+    """
+    given = list(devices) if isinstance(devices, list | tuple) else [devices]
+    known = list_physical_devices(device_type)
+    unknown = [d for d in given if d not in known]
+    if unknown:
+        raise InvalidArgumentError(f"tf.config.set_visible_devices: {unknown[0]!r} is none of the devices {known}")
+    hidden = [d.name for d in known if d not in given]
+    if hidden:
+        raise UnimplementedError(
+            f"tf.config.set_visible_devices: {', '.join(hidden)} cannot be hidden from all sessions; "
+            "tf.ConfigProto(device_count={'GPU': 0}) hides accelerators from one"
+        )
+
+
+def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
+    """Accepts True, and False for the CPU alone: devices take memory as it is needed."""
+    if device not in list_physical_devices():
+        raise InvalidArgumentError(f"tf.config.experimental.set_memory_growth: {device!r} is no device of this machine")
+    if not enable and device.device_type != "CPU":
+        raise UnimplementedError(
+            f"tf.config.experimental.set_memory_growth: {device.name} takes memory as it is needed; "
+            "tf.GPUOptions(per_process_gpu_memory_fraction=...) limits it"
+        )
+
+
+def get_memory_growth(device: PhysicalDevice) -> bool:
+    """True: devices take memory as it is needed."""
+    if device not in list_physical_devices():
+        raise InvalidArgumentError(f"tf.config.experimental.get_memory_growth: {device!r} is no device of this machine")
+    return True
