@@ -83,7 +83,7 @@ class Counted:
         engine.submit, engine.control = self._submit, self._control
 
     def submit(self, worker: Any, count: int, *arguments: Any, group: str = "compute") -> Any:
-        for call in map(Call._make, unpack(arguments[0])[2]):
+        for call in map(Call._make, unpack(arguments[0])[3]):
             self.left += [(worker, returned) for returned in call.returns]
             if call.name == "place":
                 self.came.append((worker, (call.details["device"], call.details["number"])))

@@ -53,7 +53,7 @@ def test_a_control_call_passes_by_a_step_that_waits_for_its_tensors(cluster: Clu
     worker = engine.find_worker(cluster.name, "worker", 0)
     pending = ray.remote(late).options(num_cpus=0).remote(1.5)
     start = time.monotonic()
-    step = engine.submit(worker, 1, pack((0, 0, [])), pending)[0]
+    step = engine.submit(worker, 1, pack((0, 0, [], [])), pending)[0]
     engine.get(engine.control(worker, "describe"), 10)
     assert not engine.ready(step)
     assert time.monotonic() - start < 1.5

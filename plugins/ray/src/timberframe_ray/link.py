@@ -49,6 +49,8 @@ class Step:
     def __init__(self, link: Link) -> None:
         self.link = link
         self.calls: list[Call] = []
+        self.dropped: list[int] = []
+        """Tensors and executables that the worker is to drop before it carries the calls out."""
         self.tensors: list[engine.Ref] = []
         self.returns = 0
         self.refs: list[engine.Ref] | None = None
@@ -244,7 +246,7 @@ class Link:
         return next(self._numbers)
 
     def drop(self, number: int) -> None:
-        """Has the worker drop a tensor or an executable, with a later call."""
+        """Has the worker drop a tensor or an executable, with a later step."""
         self._dropped.append(number)
 
     def add(
@@ -268,10 +270,9 @@ class Link:
             if self._gathered.calls and not all(isinstance(a, np.ndarray) for a in arrays):
                 self.send(self._gathered)  # it need not wait for them
             step = self._gathered
-            if self._dropped:
-                dropped = self._dropped[:]
-                del self._dropped[: len(dropped)]
-                step.calls.append(Call("drop", {"numbers": dropped}))
+            if self._dropped and not step.calls:  # no call of the step uses these
+                step.dropped = self._dropped[:]
+                del self._dropped[: len(step.dropped)]
             if cancel is not None:
                 number = details["run"] = run_number(cancel)
                 step.cancels[number] = cancel
@@ -292,7 +293,7 @@ class Link:
                 self._submit(step, "compute")
 
     def _submit(self, step: Step, group: str) -> None:
-        request = pack((self.incarnation, self._session, [tuple(c) for c in step.calls]))
+        request = pack((self.incarnation, self._session, step.dropped, [tuple(c) for c in step.calls]))
         step.refs = engine.submit(self._worker, 1 + step.returns, request, *step.tensors, group=group)
         step.calls, step.tensors = [], []
         _watch.add(step)
@@ -387,7 +388,8 @@ class _Watch:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="timberframe-ray", daemon=True)
                 self._thread.start()
-        self._some.set()
+        if not self._some.is_set():
+            self._some.set()
 
     def _run(self) -> None:
         while True:

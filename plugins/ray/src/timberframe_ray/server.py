@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 import os
+import sys
 import time
 from collections.abc import Mapping
 
@@ -30,13 +31,16 @@ class TaskServer:
         """It has started."""
 
     def join(self) -> None:
-        """Returns when this process leaves the cluster, or the cluster ends."""
+        """Returns when this process leaves the cluster; ends the program (SystemExit) when the cluster has ended.
+
+        Programs go on with a worker's part after it, as in TensorFlow it never returns.
+        """
         while engine.joined():
             stay = engine.stay(self._worker)
             while engine.joined() and not engine.wait(stay, _LOOK_SECONDS):
                 pass
             if engine.joined() and not engine.restarts(stay):
-                return
+                sys.exit()
             time.sleep(_LOOK_SECONDS)
 
 

@@ -69,9 +69,6 @@ class ClientSession(TaskSession):
         except Exception as e:
             return Failed(error_header(e))
 
-    def do_drop(self, numbers: Sequence[int]) -> None:
-        self.drop(numbers)
-
     def do_place(self, array: Any, device: Any, number: int) -> None:
         """Puts an array where the client knows it by the number that it has given."""
         try:
@@ -121,9 +118,9 @@ class Worker:
     def step(self, request: bytes, *tensors: Any) -> Any:
         """Carries out calls of a session, one after the other; gives their answers and the tensors to return.
 
-        request: incarnation, session and calls. All are packed.
+        request: incarnation, session, numbers to drop, and calls. All are packed.
         """
-        incarnation, session, given = unpack(request)
+        incarnation, session, dropped, given = unpack(request)
         calls = [Call._make(x) for x in given]
         found = self._sessions.get(session) if incarnation == self._task.incarnation else None
         if found is None:
@@ -134,6 +131,7 @@ class Worker:
             header = error_header(error)
             results: list[Any] = [[header] * len(calls), *(Failed(header) for c in calls for _ in c.returns)]
         else:
+            found.drop(dropped)
             results = found.step(calls, [unpack(x) for x in tensors])
         packed = [pack(x) for x in results]
         return packed if len(packed) > 1 else packed[0]
