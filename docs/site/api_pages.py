@@ -21,14 +21,15 @@ from timberframe_core.plugin.hooks import HookSpecs
 
 NAMESPACES = (
     "app", "bitwise", "compat", "data", "data.experimental", "debugging", "distributions", "dtypes", "errors",
-    "estimator", "estimator.export", "estimator.inputs", "feature_column", "flags", "app.flags", "gfile", "graph_util",
-    "image", "initializers", "io", "io.gfile", "layers", "linalg", "logging", "lookup", "losses", "manip", "math",
-    "metrics", "nn", "nn.rnn_cell", "python_io", "quantization", "queue", "random", "saved_model", "sets", "signal",
-    "sparse", "spectral", "strings", "summary", "test", "train", "version", "contrib.crf", "contrib.data",
-    "contrib.eager", "contrib.estimator", "contrib.factorization", "contrib.feature_column", "contrib.framework",
-    "contrib.framework.nest", "contrib.layers", "contrib.learn", "contrib.learn.preprocessing",
-    "contrib.legacy_seq2seq", "contrib.lookup", "contrib.losses", "contrib.metrics", "contrib.opt",
-    "contrib.predictor", "contrib.rnn", "contrib.seq2seq", "contrib.slim", "contrib.tpu", "contrib.training",
+    "estimator", "estimator.experimental", "estimator.export", "estimator.inputs", "feature_column", "flags",
+    "app.flags", "gfile", "graph_util", "image", "initializers", "io", "io.gfile", "layers", "linalg", "logging",
+    "lookup", "losses", "manip", "math", "metrics", "nn", "nn.rnn_cell", "python_io", "quantization", "queue",
+    "random", "saved_model", "sets", "signal", "sparse", "spectral", "strings", "summary", "test", "train", "version",
+    "contrib.crf", "contrib.data", "contrib.eager", "contrib.estimator", "contrib.factorization",
+    "contrib.feature_column", "contrib.framework", "contrib.framework.nest", "contrib.layers", "contrib.learn",
+    "contrib.learn.preprocessing", "contrib.legacy_seq2seq", "contrib.lookup", "contrib.losses", "contrib.metrics",
+    "contrib.opt", "contrib.predictor", "contrib.rnn", "contrib.seq2seq", "contrib.slim", "contrib.tpu",
+    "contrib.training",
 )  # fmt: skip
 """The namespaces of TensorFlow 1 that `tf` has."""
 CORE = (

@@ -3,17 +3,36 @@
 import sys
 
 from timberframe.boundary import guard
+from timberframe.estimator import experimental as experimental
 from timberframe.estimator import export as export
 from timberframe.estimator import inputs as inputs
+from timberframe.estimator.canned.baseline import BaselineClassifier as BaselineClassifier
+from timberframe.estimator.canned.baseline import BaselineEstimator as BaselineEstimator
+from timberframe.estimator.canned.baseline import BaselineRegressor as BaselineRegressor
+from timberframe.estimator.canned.combined import DNNLinearCombinedClassifier as DNNLinearCombinedClassifier
+from timberframe.estimator.canned.combined import DNNLinearCombinedEstimator as DNNLinearCombinedEstimator
+from timberframe.estimator.canned.combined import DNNLinearCombinedRegressor as DNNLinearCombinedRegressor
+from timberframe.estimator.canned.heads import BinaryClassHead as BinaryClassHead
+from timberframe.estimator.canned.heads import Head as Head
+from timberframe.estimator.canned.heads import MultiClassHead as MultiClassHead
+from timberframe.estimator.canned.heads import RegressionHead as RegressionHead
+from timberframe.estimator.canned.label_heads import LogisticRegressionHead as LogisticRegressionHead
+from timberframe.estimator.canned.label_heads import MultiLabelHead as MultiLabelHead
+from timberframe.estimator.canned.label_heads import PoissonRegressionHead as PoissonRegressionHead
 from timberframe.estimator.canned.models import DNNClassifier as DNNClassifier
+from timberframe.estimator.canned.models import DNNEstimator as DNNEstimator
 from timberframe.estimator.canned.models import DNNRegressor as DNNRegressor
 from timberframe.estimator.canned.models import LinearClassifier as LinearClassifier
+from timberframe.estimator.canned.models import LinearEstimator as LinearEstimator
 from timberframe.estimator.canned.models import LinearRegressor as LinearRegressor
 from timberframe.estimator.estimator import Estimator as Estimator
 from timberframe.estimator.exporters import BestExporter as BestExporter
 from timberframe.estimator.exporters import Exporter as Exporter
 from timberframe.estimator.exporters import FinalExporter as FinalExporter
 from timberframe.estimator.exporters import LatestExporter as LatestExporter
+from timberframe.estimator.extending import add_metrics as add_metrics
+from timberframe.estimator.parsing import classifier_parse_example_spec as classifier_parse_example_spec
+from timberframe.estimator.parsing import regressor_parse_example_spec as regressor_parse_example_spec
 from timberframe.estimator.run_config import RunConfig as RunConfig
 from timberframe.estimator.spec import EstimatorSpec as EstimatorSpec
 from timberframe.estimator.spec import ModeKeys as ModeKeys

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from timberframe.api.selection import cast, clip_by_value
 from timberframe.api.string_parts import as_string
 from timberframe.estimator.export_outputs import ClassificationOutput, ExportOutput, PredictOutput, RegressionOutput
 from timberframe.estimator.spec import EstimatorSpec, ModeKeys
+from timberframe.feature_column.columns import NumericColumn
 from timberframe_core.dtypes import float32, int64, string
 from timberframe_core.errors import InvalidArgumentError, NotFoundError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
@@ -30,14 +32,27 @@ Pair = tuple[Any, Any]
 class Head(ABC):
     """What the logits of a model mean.
 
-    size: how many logits an example has. weight_column: the feature with the weights of examples. loss_reduction: how
-    the losses of examples become one, of tf.losses.Reduction.
+    size: how many logits an example has. weight_column: the feature with the weights of examples, or a numeric_column
+    of it. loss_reduction: how the losses of examples become one, of tf.losses.Reduction. loss_fn(labels, logits),
+    which may take features, too: the losses [batch, 1] in place of the head's own. name: follows the names of metrics.
     """
 
-    def __init__(self, size: int, weight_column: str | None, loss_reduction: str) -> None:
-        self.size = size
+    def __init__(
+        self,
+        size: int,
+        weight_column: str | NumericColumn | None,
+        loss_reduction: str,
+        loss_fn: Callable[..., Any] | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.size, self.name = size, name
         self._weight_column = weight_column
-        self._loss_reduction = loss_reduction
+        self._loss_reduction, self._loss_fn = loss_reduction, loss_fn
+
+    @property
+    def logits_dimension(self) -> int:
+        """How many logits an example has."""
+        return self.size
 
     @abstractmethod
     def predictions(self, logits: Tensor) -> dict[str, Tensor]:
@@ -68,18 +83,33 @@ class Head(ABC):
             return EstimatorSpec(mode, predictions, export_outputs=self.exported(predictions))
         if labels is None:
             raise InvalidArgumentError(f"estimator: input_fn returned no labels; mode {mode!r} requires them")
-        truth = self.labels(_column(convert_to_tensor(labels)))
+        truth = self.labels(self.given(labels))
         weights = self._weights(features)
-        each = self.losses(truth, logits)
+        each = self._losses(features, truth, logits)
         loss = losses.compute_weighted_loss(each, 1.0 if weights is None else weights, reduction=self._loss_reduction)
         if mode == ModeKeys.TRAIN:
             return EstimatorSpec(mode, predictions, loss, minimize(loss))
         found = {**self.metrics(truth, predictions, weights), "average_loss": metrics.mean(each, weights)}
-        return EstimatorSpec(mode, predictions, loss, eval_metric_ops=found)
+        ending = "" if self.name is None else f"/{self.name}"
+        named = {f"{name}{ending}": pair for name, pair in found.items()}
+        return EstimatorSpec(mode, predictions, loss, eval_metric_ops=named)
+
+    def given(self, labels: Any) -> Any:
+        """Labels as a tensor [batch, ...] of rank 2 at least."""
+        return _column(convert_to_tensor(labels))
+
+    def _losses(self, features: Any, labels: Tensor, logits: Tensor) -> Tensor:
+        if self._loss_fn is None:
+            return self.losses(labels, logits)
+        takes_features = "features" in inspect.signature(self._loss_fn).parameters
+        made = self._loss_fn(labels=labels, logits=logits, **({"features": features} if takes_features else {}))
+        return _column(convert_to_tensor(made))
 
     def _weights(self, features: Mapping[str, Any]) -> Any:
         if self._weight_column is None:
             return None
+        if isinstance(self._weight_column, NumericColumn):
+            return self._weight_column.dense(features)
         if self._weight_column not in features:
             raise NotFoundError(
                 f"estimator: weight_column '{self._weight_column}' is not among the features "
@@ -94,11 +124,28 @@ def _column(x: Tensor) -> Tensor:
 
 
 class RegressionHead(Head):
-    """Logits are numbers: the loss is the square of the error."""
+    """Logits are label_dimension numbers, or what inverse_link_fn makes of them: the loss is the square of the error.
+
+    The other arguments are those of `Head`.
+    """
+
+    def __init__(
+        self,
+        label_dimension: int = 1,
+        weight_column: str | NumericColumn | None = None,
+        loss_reduction: str = losses.Reduction.SUM_OVER_BATCH_SIZE,
+        loss_fn: Callable[..., Any] | None = None,
+        inverse_link_fn: Callable[[Any], Any] | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(label_dimension, weight_column, loss_reduction, loss_fn, name)
+        self._inverse_link = inverse_link_fn
 
     def predictions(self, logits: Tensor) -> dict[str, Tensor]:
-        """The numbers."""
-        return {"predictions": logits}
+        """The numbers, and where there is a link the logits."""
+        if self._inverse_link is None:
+            return {"predictions": logits}
+        return {"predictions": self._inverse_link(logits), "logits": logits}
 
     def labels(self, given: Tensor) -> Tensor:
         """The true numbers."""
@@ -123,13 +170,14 @@ class RegressionHead(Head):
         return {_DEFAULT: value, "regression": value, "predict": PredictOutput(predictions)}
 
 
-class _ClassHead(Head):
+class ClassHead(Head):
     """What classifications have in common. vocabulary: the names of the classes, where labels are names."""
 
     def __init__(
-        self, size: int, classes: int, vocabulary: Sequence[str] | None, weight_column: str | None, loss_reduction: str
-    ) -> None:
-        super().__init__(size, weight_column, loss_reduction)
+        self, size: int, classes: int, vocabulary: Sequence[str] | None, weight_column: str | NumericColumn | None,
+        loss_reduction: str, loss_fn: Callable[..., Any] | None, name: str | None,
+    ) -> None:  # fmt: skip
+        super().__init__(size, weight_column, loss_reduction, loss_fn, name)
         if vocabulary is not None and len(vocabulary) != classes:
             raise InvalidArgumentError(
                 f"classifier: label_vocabulary has {len(vocabulary)} names for {classes} classes; each needs one"
@@ -137,7 +185,7 @@ class _ClassHead(Head):
         self._classes = classes
         self._vocabulary = None if vocabulary is None else list(vocabulary)
 
-    def _numbers(self, given: Tensor) -> Tensor:
+    def numbers(self, given: Tensor) -> Tensor:
         """Labels as numbers of classes."""
         if (given.dtype is string) != (self._vocabulary is not None):
             needed = "strings are required with" if self._vocabulary is not None else "numbers are required without"
@@ -170,11 +218,24 @@ class _ClassHead(Head):
         return {_DEFAULT: output, "classification": output, "predict": PredictOutput(predictions)}
 
 
-class BinaryHead(_ClassHead):
-    """One logit: that of the second class of two."""
+class BinaryClassHead(ClassHead):
+    """One logit: that of the second class of two.
 
-    def __init__(self, vocabulary: Sequence[str] | None, weight_column: str | None, loss_reduction: str) -> None:
-        super().__init__(1, 2, vocabulary, weight_column, loss_reduction)
+    thresholds: probabilities from which on metrics take an example for one of the second class, besides one half.
+    label_vocabulary: the names of the classes, where labels are names. The other arguments are those of `Head`.
+    """
+
+    def __init__(
+        self,
+        weight_column: str | NumericColumn | None = None,
+        thresholds: Sequence[float] | None = None,
+        label_vocabulary: Sequence[str] | None = None,
+        loss_reduction: str = losses.Reduction.SUM_OVER_BATCH_SIZE,
+        loss_fn: Callable[..., Any] | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(1, 2, label_vocabulary, weight_column, loss_reduction, loss_fn, name)
+        self._thresholds = check_thresholds("BinaryClassHead", thresholds)
 
     def predictions(self, logits: Tensor) -> dict[str, Tensor]:
         """Probabilities and classes."""
@@ -191,7 +252,7 @@ class BinaryHead(_ClassHead):
 
     def labels(self, given: Tensor) -> Tensor:
         """0 or 1."""
-        numbers: Tensor = cast(self._numbers(given), float32)
+        numbers: Tensor = cast(self.numbers(given), float32)
         return numbers
 
     def losses(self, labels: Tensor, logits: Tensor) -> Tensor:
@@ -212,11 +273,35 @@ class BinaryHead(_ClassHead):
             "accuracy_baseline": _larger(mean),
             "auc": metrics.auc(labels, logistic, weights),
             "auc_precision_recall": metrics.auc(labels, logistic, weights, curve="PR"),
+            **metrics_at(self._thresholds, labels, logistic, weights),
         }
 
     def exported(self, predictions: Mapping[str, Tensor]) -> dict[str, ExportOutput]:
         """A regression of the probability, too."""
         return {**super().exported(predictions), "regression": RegressionOutput(predictions["logistic"])}
+
+
+def check_thresholds(owner: str, given: Sequence[float] | None) -> list[float]:
+    """The thresholds as a list; InvalidArgumentError where one is not between 0 and 1."""
+    found = list(given or ())
+    if not all(0 < t < 1 for t in found):
+        raise InvalidArgumentError(f"{owner}: thresholds are {found}; numbers between 0 and 1 are required")
+    return found
+
+
+def metrics_at(thresholds: Sequence[float], labels: Any, probabilities: Any, weights: Any) -> dict[str, Pair]:
+    """Accuracy, precision and recall of what is above each of several thresholds."""
+    found: dict[str, Pair] = {}
+    for threshold in thresholds:
+        ending = f"positive_threshold_{threshold:g}"
+        above = cast(apply_op("Greater", [probabilities, threshold]), float32)
+        found[f"accuracy/{ending}"] = metrics.accuracy(labels, above, weights)
+        for name, function in (
+            ("precision", metrics.precision_at_thresholds), ("recall", metrics.recall_at_thresholds)
+        ):  # fmt: skip
+            value, update = function(labels, probabilities, [threshold], weights)
+            found[f"{name}/{ending}"] = reshape(value, []), reshape(update, [])
+    return found
 
 
 def _larger(mean: Pair) -> Pair:
@@ -225,13 +310,19 @@ def _larger(mean: Pair) -> Pair:
     return value, update
 
 
-class MultiClassHead(_ClassHead):
-    """A logit for each class."""
+class MultiClassHead(ClassHead):
+    """A logit for each class. The arguments are those of `BinaryClassHead`."""
 
     def __init__(
-        self, classes: int, vocabulary: Sequence[str] | None, weight_column: str | None, loss_reduction: str
+        self,
+        n_classes: int,
+        weight_column: str | NumericColumn | None = None,
+        label_vocabulary: Sequence[str] | None = None,
+        loss_reduction: str = losses.Reduction.SUM_OVER_BATCH_SIZE,
+        loss_fn: Callable[..., Any] | None = None,
+        name: str | None = None,
     ) -> None:
-        super().__init__(classes, classes, vocabulary, weight_column, loss_reduction)
+        super().__init__(n_classes, n_classes, label_vocabulary, weight_column, loss_reduction, loss_fn, name)
 
     def predictions(self, logits: Tensor) -> dict[str, Tensor]:
         """Probabilities and classes."""
@@ -245,7 +336,7 @@ class MultiClassHead(_ClassHead):
 
     def labels(self, given: Tensor) -> Tensor:
         """The numbers of the classes."""
-        numbers: Tensor = cast(self._numbers(given), int64)
+        numbers: Tensor = cast(self.numbers(given), int64)
         return numbers
 
     def losses(self, labels: Tensor, logits: Tensor) -> Tensor:
@@ -259,11 +350,11 @@ class MultiClassHead(_ClassHead):
 
 
 def class_head(
-    n_classes: int, vocabulary: Sequence[str] | None, weight_column: str | None, loss_reduction: str
+    n_classes: int, vocabulary: Sequence[str] | None, weight_column: str | NumericColumn | None, loss_reduction: str
 ) -> Head:
     """The head of a classifier."""
     if n_classes < 2:
         raise InvalidArgumentError(f"classifier: n_classes is {n_classes}; 2 or more are required")
     if n_classes == 2:
-        return BinaryHead(vocabulary, weight_column, loss_reduction)
-    return MultiClassHead(n_classes, vocabulary, weight_column, loss_reduction)
+        return BinaryClassHead(weight_column, None, vocabulary, loss_reduction)
+    return MultiClassHead(n_classes, weight_column, vocabulary, loss_reduction)
