@@ -20,6 +20,7 @@ from timberframe.data.structure import (
     check_same,
     flatten,
     flatten_up_to,
+    leaf_of,
     map_leaves,
     pack,
     values_of,
@@ -85,7 +86,7 @@ class Dataset(Elements):
     @staticmethod
     def from_tensor_slices(tensors: Any) -> Dataset:
         """The rows of `tensors`, a structure of what becomes tensors of equal first dimensions."""
-        whole, made = converted(tensors)
+        whole, made = converted(tensors, rows=True)
         for t in made:
             if t.static_shape == ():
                 raise InvalidArgumentError(
@@ -354,16 +355,17 @@ def data_seeds(seed: Any) -> list[Any]:
     return [convert_to_tensor(first or 0, int64, "seed"), convert_to_tensor(second or 0, int64, "seed2")]
 
 
-def converted(values: Any) -> tuple[Any, list[Tensor]]:
-    """The structure of what becomes tensors, and these."""
+def converted(values: Any, rows: bool = False) -> tuple[Any, list[Tensor]]:
+    """The structure of what becomes tensors, and these; rows: whose rows are to be the elements."""
     tensors: list[Tensor] = []
 
     def leaf(value: Any) -> Any:
         if isinstance(value, Dataset):
             tensors.append(value.variant)
             return DatasetLeaf(value.structure, dataset_of)
-        tensors.append(convert_to_tensor(value, name=f"component_{len(tensors)}"))
-        return TensorLeaf(tensors[-1].dtype, tensors[-1].static_shape)
+        found, tensor = leaf_of(value, rows)
+        tensors.append(tensor)
+        return found
 
     structure = map_leaves(leaf, values)
     if not tensors:

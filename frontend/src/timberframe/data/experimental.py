@@ -9,6 +9,8 @@ from timberframe.data.csv import CsvDataset as CsvDataset
 from timberframe.data.csv import make_csv_dataset as make_csv_dataset
 from timberframe.data.dataset import AUTOTUNE as AUTOTUNE
 from timberframe.data.dataset import Dataset, converted, data_seeds, dataset_of, inner_structure, known_size, traced
+from timberframe.data.examples import make_batched_features_dataset as make_batched_features_dataset
+from timberframe.data.examples import parse_example_dataset as parse_example_dataset
 from timberframe.data.options import DistributeOptions as DistributeOptions
 from timberframe.data.options import OptimizationOptions as OptimizationOptions
 from timberframe.data.options import StatsOptions as StatsOptions
@@ -46,9 +48,11 @@ __all__ = [
     "get_single_element",
     "group_by_window",
     "ignore_errors",
+    "make_batched_features_dataset",
     "make_csv_dataset",
     "map_and_batch",
     "parallel_interleave",
+    "parse_example_dataset",
     "prefetch_to_device",
     "sample_from_datasets",
     "scan",
@@ -306,15 +310,9 @@ def _directed(selector: Dataset, datasets: Sequence[Dataset]) -> Dataset:
     first, *others = datasets
     structure = first.structure
     for other in others:
-        check_same(
-            "datasets to choose from", other.structure, map_leaves(lambda leaf: TensorLeaf(leaf.dtype, None), structure)
-        )
+        wanted = map_leaves(lambda leaf: leaf.of_any_shape, structure)
+        check_same("datasets to choose from", other.structure, wanted)
+        pairs = zip(flatten(structure), flatten(other.structure), strict=True)
+        structure = pack(structure, iter([a.in_common(b) for a, b in pairs]))
     inputs = [selector.variant, [d.variant for d in datasets]]
-    attrs = attrs_of(structure)
-    attrs["output_shapes"] = [
-        a.shape if all(a.shape == b.shape for b in rest) else None
-        for a, *rest in zip(*(flatten(d.structure) for d in datasets), strict=True)
-    ]
-    made = apply_op("ExperimentalDirectedInterleaveDataset", inputs, attrs)
-    leaves = [TensorLeaf(d, s) for d, s in zip(attrs["output_types"], attrs["output_shapes"], strict=True)]
-    return Dataset(made, pack(structure, iter(leaves)))
+    return Dataset(apply_op("ExperimentalDirectedInterleaveDataset", inputs, attrs_of(structure)), structure)

@@ -31,7 +31,7 @@ class Iterator(Structured):
     ) -> None:
         self._resource: Tensor = iterator_resource
         self._initializer = initializer
-        self.structure = declared(output_types, output_shapes)
+        self.structure = declared(output_types, output_shapes, output_classes)
         self._string_handle: Tensor = apply_op("IteratorToStringHandle", [iterator_resource])
         graph = get_default_graph()
         graph.add_to_collection(GLOBAL_ITERATORS, iterator_resource)
@@ -50,7 +50,7 @@ class Iterator(Structured):
 
         output_shapes: None where all are unknown. shared_name: by which iterators of several graphs are one.
         """
-        structure = declared(output_types, output_shapes)
+        structure = declared(output_types, output_shapes, output_classes)
         resource = apply_op(
             "IteratorV2", [], {"shared_name": shared_name or "", "container": "", **attrs_of(structure)}
         )
@@ -61,7 +61,7 @@ class Iterator(Structured):
         string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
     ) -> Iterator:
         """The iterator that a string stands for, which another one's `string_handle()` gave when it was run."""
-        structure = declared(output_types, output_shapes)
+        structure = declared(output_types, output_shapes, output_classes)
         handle = convert_to_tensor(string_handle, "string")
         resource = apply_op("IteratorFromStringHandleV2", [handle], attrs_of(structure))
         return Iterator._made(resource, None, structure)

@@ -19,7 +19,9 @@ def padding_of(structure: Any, shapes: Any, values: Any) -> tuple[list[Tensor], 
     """The padded shapes and the values of all components, and the structure of padded elements."""
     leaves = flatten(structure)
     if not all(isinstance(leaf, TensorLeaf) for leaf in leaves):
-        raise InvalidTypeError("Dataset.padded_batch: an element has datasets in it; only tensors can be padded")
+        raise InvalidTypeError(
+            "Dataset.padded_batch: an element has datasets or sparse tensors in it; only dense tensors can be padded"
+        )
     if shapes is None:
         found_shapes = [_shape_of(leaf.shape) for leaf in leaves]
     else:

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from timberframe_core.dtypes import DType, as_dtype, variant
+from timberframe_core.dtypes import DType, as_dtype, string, variant
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
-from timberframe_core.graph.apply import convert_to_tensor
+from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.operation import Tensor
+from timberframe_core.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from timberframe_core.graph.tensor_shape import TensorShape, as_shape
-from timberframe_core.shapes import Shape, compatible, format_shape
+from timberframe_core.shapes import Shape, compatible, format_shape, in_common
 
 
 def is_nested(value: Any) -> bool:
@@ -103,12 +104,107 @@ class TensorLeaf:
         """What users get for what the ops give."""
         return tensor
 
+    @property
+    def of_any_shape(self) -> Leaf:
+        """It without its shape."""
+        return TensorLeaf(self.dtype, None)
+
     def in_common(self, other: Leaf) -> Leaf:
         """What is known of a tensor that is this one or another."""
-        from timberframe_core.shapes import in_common
-
         assert isinstance(other, TensorLeaf)
         return TensorLeaf(self.dtype, in_common([self.shape, other.shape]))
+
+
+@dataclass(frozen=True)
+class SparseLeaf:
+    """A sparse tensor of an element: strings [..., 3] of `tf.serialize_sparse` until users get it.
+
+    value_dtype, value_shape: of the sparse tensor. outer: the sizes before the 3, each of which is one of its first.
+    """
+
+    value_dtype: DType
+    value_shape: Shape
+    outer: Shape = ()
+
+    dtype = string
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the strings."""
+        return None if self.outer is None else (*self.outer, 3)
+
+    @property
+    def output_type(self) -> Any:
+        """What `output_types` says of it."""
+        return self.value_dtype
+
+    @property
+    def output_shape(self) -> Any:
+        """What `output_shapes` says of it."""
+        return TensorShape(self.value_shape)
+
+    @property
+    def output_class(self) -> Any:
+        """What `output_classes` says of it."""
+        return SparseTensor
+
+    @property
+    def row(self) -> Leaf:
+        """What it is in the rows of an element."""
+        if not self.outer:
+            raise InvalidTypeError(
+                "a sparse tensor that is an element has no rows here; tf.sparse_tensor_to_dense in `map` makes it dense"
+            )
+        rest = None if self.value_shape is None else self.value_shape[1:]
+        return SparseLeaf(self.value_dtype, rest, self.outer[1:])
+
+    def batched(self, count: int | None) -> Leaf:
+        """What it is in batches."""
+        shape = None if self.value_shape is None else (count, *self.value_shape)
+        return SparseLeaf(self.value_dtype, shape, None if self.outer is None else (count, *self.outer))
+
+    def tensor(self, value: Any) -> Tensor:
+        """What the ops take for a value."""
+        given = SparseTensor.from_value(value)
+        made: Tensor = apply_op(
+            "SerializeSparse", [given.indices, given.values, given.dense_shape], {"out_type": string}
+        )
+        return made
+
+    def value(self, tensor: Tensor) -> Any:
+        """What users get for what the ops give."""
+        made = SparseTensor(*apply_op("DeserializeSparse", [tensor], {"dtype": self.value_dtype}))
+        rank = None if self.value_shape is None else len(self.value_shape)
+        made.indices.set_shape([None, rank])
+        made.dense_shape.set_shape([rank])
+        made.set_shape(self.value_shape)
+        return made
+
+    @property
+    def of_any_shape(self) -> Leaf:
+        """It without its shape."""
+        return SparseLeaf(self.value_dtype, None, None)
+
+    def in_common(self, other: Leaf) -> Leaf:
+        """What is known of a sparse tensor that is this one or another."""
+        assert isinstance(other, SparseLeaf)
+        shape, outer = in_common([self.value_shape, other.value_shape]), in_common([self.outer, other.outer])
+        return SparseLeaf(self.value_dtype, shape, outer)
+
+
+def leaf_of(value: Any, rows: bool = False) -> tuple[TensorLeaf | SparseLeaf, Tensor]:
+    """The leaf that a value is, with what the ops take for it; rows: whose rows are to be the elements."""
+    if not isinstance(value, SparseTensor | SparseTensorValue):
+        tensor = convert_to_tensor(value)
+        return TensorLeaf(tensor.dtype, tensor.static_shape), tensor
+    sparse = SparseTensor.from_value(value)
+    shape = sparse.shape.as_tuple()
+    if not rows:
+        leaf = SparseLeaf(sparse.dtype, shape)
+        return leaf, leaf.tensor(sparse)
+    parts = [sparse.indices, sparse.values, sparse.dense_shape]
+    tensor = apply_op("SerializeManySparse", parts, {"out_type": string})
+    return SparseLeaf(sparse.dtype, shape, (None if shape is None else shape[0],)), tensor
 
 
 class Structured:
@@ -181,12 +277,17 @@ class DatasetLeaf:
         """What users get for what the ops give."""
         return self.make(tensor, self.structure)
 
+    @property
+    def of_any_shape(self) -> Leaf:
+        """It without its shape, which it has not."""
+        return self
+
     def in_common(self, other: Leaf) -> Leaf:
         """What is known of a dataset that is this one or another."""
         return self
 
 
-Leaf = TensorLeaf | DatasetLeaf
+Leaf = TensorLeaf | SparseLeaf | DatasetLeaf
 
 
 def tensors_of(structure: Any, values: Any) -> list[Tensor]:
@@ -207,11 +308,19 @@ def attrs_of(structure: Any) -> dict[str, Any]:
 
 
 def declared(types: Any, shapes: Any = None, classes: Any = None) -> Any:
-    """The structure that dtypes and shapes describe; shapes None: all unknown."""
-    if shapes is None:
-        return map_leaves(lambda t: TensorLeaf(as_dtype(t), None), types)
-    found = iter(_shapes_up_to(types, shapes))
-    return map_leaves(lambda t: t if isinstance(t, DatasetLeaf) else TensorLeaf(as_dtype(t), next(found)), types)
+    """The structure that dtypes, shapes and classes describe; shapes None: all unknown; classes None: all Tensors."""
+    leaves = flatten(types)
+    known = [None] * len(leaves) if shapes is None else _shapes_up_to(types, shapes)
+    kinds = [Tensor] * len(leaves) if classes is None else flatten_up_to(types, classes)
+    return pack(types, iter([_declared(*given) for given in zip(leaves, known, kinds, strict=True)]))
+
+
+def _declared(kind: Any, shape: Shape, given_class: Any) -> Leaf:
+    if isinstance(kind, DatasetLeaf):
+        return kind
+    if isinstance(given_class, type) and issubclass(given_class, SparseTensor):
+        return SparseLeaf(as_dtype(kind), shape, None)
+    return TensorLeaf(as_dtype(kind), shape)
 
 
 def _shapes_up_to(types: Any, shapes: Any) -> list[Shape]:
@@ -229,10 +338,16 @@ def check_same(what: str, found: Any, wanted: Any) -> None:
     """Raises where two structures differ in form, dtypes or known sizes; what: whom the message is about."""
     leaves = zip(flatten(wanted), flatten_up_to(wanted, found), strict=True)
     for i, (want, have) in enumerate(leaves):
-        if want.dtype is not have.dtype:
-            raise InvalidTypeError(f"{what}: component {i} has dtype {have.dtype.name}; {want.dtype.name} is required")
-        if not compatible(want.shape, have.shape):
+        if type(want) is not type(have):
+            raise InvalidTypeError(f"{what}: component {i} is {have}; one like {want} is required")
+        sparse = isinstance(want, SparseLeaf)
+        (dtype, shape), (its_dtype, its_shape) = (
+            (leaf.value_dtype, leaf.value_shape) if sparse else (leaf.dtype, leaf.shape) for leaf in (want, have)
+        )
+        if dtype is not its_dtype:
+            raise InvalidTypeError(f"{what}: component {i} has dtype {its_dtype.name}; {dtype.name} is required")
+        if not compatible(shape, its_shape):
             raise InvalidArgumentError(
-                f"{what}: component {i} has shape {format_shape(have.shape)}; "
-                f"one compatible with {format_shape(want.shape)} is required"
+                f"{what}: component {i} has shape {format_shape(its_shape)}; "
+                f"one compatible with {format_shape(shape)} is required"
             )

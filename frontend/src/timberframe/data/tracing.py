@@ -6,9 +6,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from timberframe.data.structure import DatasetLeaf, Elements, TensorLeaf, flatten, is_nested, map_leaves, values_of
+from timberframe.data.structure import DatasetLeaf, Elements, flatten, is_nested, leaf_of, map_leaves, values_of
 from timberframe_core.errors import InvalidTypeError, OpError
-from timberframe_core.graph.apply import convert_to_tensor
 from timberframe_core.graph.function import FuncGraph, unique_function_name
 from timberframe_core.graph.graph import get_default_graph
 from timberframe_core.graph.operation import Operation, Tensor
@@ -84,11 +83,11 @@ def _returned(
         if value is None or isinstance(value, Operation):
             raise InvalidTypeError(f"Dataset.{transformation}: the function returns {value!r}; {returns} are required")
         try:
-            tensor = convert_to_tensor(value)
+            found, tensor = leaf_of(value)
         except OpError as e:
             raise InvalidTypeError(f"Dataset.{transformation}: the function returns {value!r}: {e}") from e
         tensors.append(tensor)
-        return TensorLeaf(tensor.dtype, tensor.static_shape)
+        return found
 
     structure = map_leaves(leaf, made) if is_nested(made) else leaf(made)
     return tensors, structure
