@@ -89,6 +89,16 @@ def test_batch_norm_updates_in_place(session: tf.Session) -> None:
     np.testing.assert_allclose(session.run(moving), 0.5 * IMAGES.mean((0, 1, 2)), rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("collections", "joined"), [(None, []), ("own", ["own"]), (["own", "update_ops"], ["own", "update_ops"])]
+)
+def test_batch_norm_updates_join_the_collections_that_are_given_alone(collections: Any, joined: list[str]) -> None:
+    with tf.Graph().as_default():
+        layers.batch_norm(IMAGES, updates_collections=collections)
+        assert [key for key in ("own", "update_ops") if len(tf.get_collection(key)) == 2] == joined
+        assert len(tf.get_collection("update_ops")) == 2 * ("update_ops" in joined)
+
+
 def test_layers_without_variables(session: tf.Session) -> None:
     pooled, mean = layers.max_pool2d(IMAGES, 2), layers.avg_pool2d(IMAGES, [2, 2])
     flat, kept = layers.flatten(IMAGES), layers.dropout(IMAGES, is_training=False)

@@ -29,12 +29,13 @@ def unwrap(maybe_tf_decorator: Callable[..., Any]) -> tuple[list[Callable[..., A
     """What `make_decorator` and the library put around a function, the outermost first, and the function itself."""
     around: list[Callable[..., Any]] = []
     inner = maybe_tf_decorator
-    while hasattr(inner, "__wrapped__") and (hasattr(inner, _MARK) or _is_of_the_library(inner)):
+    while hasattr(inner, "__wrapped__") and (hasattr(inner, _MARK) or is_of_the_library(inner)):
         around.append(inner)
         inner = inner.__wrapped__
     return around, inner
 
 
-def _is_of_the_library(function: Callable[..., Any]) -> bool:
+def is_of_the_library(function: Callable[..., Any]) -> bool:
+    """Whether a function is defined in Timberframe, or in a package that adds to it."""
     code = getattr(function, "__code__", None)
     return code is not None and code.co_filename.startswith(library_folders())

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from timberframe.compat.decorators import unwrap
+from timberframe.compat.decorators import is_of_the_library, unwrap
 
 
 class ArgSpec(NamedTuple):
@@ -26,10 +26,14 @@ FullArgSpec = inspect.FullArgSpec
 
 
 def getfullargspec(obj: Callable[..., Any]) -> inspect.FullArgSpec:
-    """The parameters of a function as it was defined; of an object that can be called those of its `__call__`."""
+    """The parameters of a function as it was defined; of an object that can be called those of its `__call__`.
+
+    Functions of the library have no annotations here, as those of TensorFlow 1.
+    """
     inner = unwrap(obj)[1]
     plain = inspect.isroutine(inner) or inspect.isclass(inner) or isinstance(inner, partial)
-    return inspect.getfullargspec(inner if plain else unwrap(type(inner).__call__)[1])
+    spec = inspect.getfullargspec(inner if plain else unwrap(type(inner).__call__)[1])
+    return spec._replace(annotations={}) if is_of_the_library(inner) else spec
 
 
 def getargspec(obj: Callable[..., Any]) -> ArgSpec:

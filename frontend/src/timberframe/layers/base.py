@@ -64,6 +64,9 @@ class Layer(Trackable):
 
     _untracked = ("_variables",)
 
+    updates_collections: Sequence[str] = (GraphKeys.UPDATE_OPS,)
+    """Which collections its updates join."""
+
     def __init__(
         self,
         trainable: bool = True,
@@ -200,13 +203,14 @@ class Layer(Trackable):
             add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
 
     def add_update(self, updates: Any, inputs: Any = None) -> None:
-        """Adds operations to the layer's and to GraphKeys.UPDATE_OPS."""
+        """Adds operations to the layer's and to GraphKeys.UPDATE_OPS, or to what `updates_collections` says."""
         if get_default_graph().eager:
             return  # they have run
         made = list(updates) if isinstance(updates, list | tuple) else [updates]
         self._updates += made
         for update in made:
-            add_to_collection(GraphKeys.UPDATE_OPS, update)
+            for key in self.updates_collections:
+                add_to_collection(key, update)
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Computes the outputs for inputs, a tensor or a structure of such; the first time it makes the variables."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from timberframe.api.arrays import identity, reshape, shape
-from timberframe.api.framework import GraphKeys, add_to_collections, control_dependencies, name_scope
+from timberframe.api.framework import GraphKeys, control_dependencies, name_scope
 from timberframe.api.initializers import ones_initializer, zeros_initializer
 from timberframe.api.nn import batch_normalization, moments
 from timberframe.api.nn_backward import weighted_moments
@@ -15,7 +15,6 @@ from timberframe.api.variable_scope import variable_scope
 from timberframe.contrib.framework import add_arg_scope, model_variable
 from timberframe.contrib.layers.base import called, finished, layout, opened_scope
 from timberframe.contrib.layers.utils import get_variable_collections
-from timberframe.layers.base import Layer
 from timberframe.layers.normalization import BatchNormalization
 from timberframe.layers.switch import smart_cond
 from timberframe.train.moving_averages import assign_moving_average
@@ -73,11 +72,14 @@ def batch_norm(
             fused=fused if batch_weights is None else False, trainable=trainable, adjustment=adjustment,
             _scope=opened, _reuse=reuse,
         )  # fmt: skip
+        layer.updates_collections = _names(updates_collections)
         outputs = called(layer, given, variables_collections, training=is_training)
         if as_image:
             outputs = reshape(outputs, shape(convert_to_tensor(inputs)))
             outputs.set_shape(convert_to_tensor(inputs).static_shape)
-        outputs = _with_updates(outputs, layer, updates_collections)
+        if updates_collections is None:
+            with control_dependencies(layer.updates):
+                outputs = identity(outputs)
         return finished(outputs, None, None, activation_fn, outputs_collections, opened.name)
 
 
@@ -105,14 +107,9 @@ class _BatchNorm(BatchNormalization):
         return updates
 
 
-def _with_updates(outputs: Any, layer: Layer, collections: Any) -> Any:
-    if collections is None:
-        with control_dependencies(layer.updates):
-            return identity(outputs)
-    if collections != GraphKeys.UPDATE_OPS:
-        for update in layer.updates:
-            add_to_collections([collections] if isinstance(collections, str) else list(collections), update)
-    return outputs
+def _names(collections: Any) -> list[str]:
+    """The names of no, one or several collections."""
+    return [collections] if isinstance(collections, str) else list(collections or [])
 
 
 @add_arg_scope
