@@ -78,6 +78,27 @@ def test_depthwise_windows_are_right_where_most_taps_are_outside(isa: str, size:
     _check("DepthwiseConv2dNative", EVEN, _random((2, *size, 24)), _random((5, 5, 24, 1)), isa)
 
 
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("taps", [3, 5, 7])
+@pytest.mark.parametrize("channels", [3, 12, 16, 22, 44])
+@pytest.mark.parametrize("width", [3, 5, 6, 9])
+def test_depthwise_windows_are_right_in_narrow_images(isa: str, taps: int, channels: int, width: int) -> None:
+    _check("DepthwiseConv2dNative", EVEN, _random((2, 4, width, channels)), _random((taps, taps, channels, 1)), isa)
+
+
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("strides", [(1, 1), (2, 2), (1, 3)])
+@pytest.mark.parametrize("channels", [3, 11, 16, 24, 72])
+@pytest.mark.parametrize("width", [5, 13, 31])
+def test_pixels_by_themselves_are_right_in_rows_of_any_width(
+    isa: str, strides: tuple[int, int], channels: int, width: int
+) -> None:
+    attrs = EVEN | {"strides": (1, *strides, 1)}
+    for depth in (4, 2):  # the latter in two groups
+        _check("Conv2D", attrs, _random((3, 17, width, 4)), _random((1, 1, depth, channels - channels % 2)), isa)
+        _check("Conv2D", attrs, _random((3, 17, width, depth)), _random((1, 1, depth, channels)), isa)
+
+
 @pytest.mark.parametrize("attrs", [EVEN, EVEN | {"strides": (1, 2, 1, 1)}, EVEN | {"padding": "VALID"}], ids=str)
 @pytest.mark.parametrize("isa", available_isas())
 @pytest.mark.parametrize("depth", [6, 3])
@@ -134,9 +155,9 @@ def test_deep_images_hardly_larger_than_the_window_are_right(
 @pytest.mark.parametrize(
     "attrs", [EVEN, EVEN | {"strides": (1, 2, 2, 1)}, EVEN | {"strides": (1, 4, 1, 1)}, _BEYOND], ids=str
 )
-@pytest.mark.parametrize(("depth", "channels"), [(1, 32), (3, 70), (32, 5)])
+@pytest.mark.parametrize(("depth", "channels"), [(1, 32), (3, 70), (32, 5), (70, 27)])
 @pytest.mark.parametrize("value", [1, np.nan])
-def test_lines_of_few_channels_are_convolved_as_if_padded(
+def test_lines_of_an_image_are_convolved_as_if_padded(
     isa: str, attrs: Mapping[str, Any], depth: int, channels: int, value: float
 ) -> None:
     x, w = _random((3, 9, 29, depth)), _random((3, 5, depth, channels))
