@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import time
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ pytest.importorskip("ray", reason="ray is not installed: it has no wheel for thi
 
 import timberframe as tf
 from timberframe_ray import Cluster
-from timberframe_ray.link import Link
+from timberframe_ray.link import Link, Step
 
 FIRST, SECOND, SERVER = (
     f"/job:{task}/device:CPU:0"
@@ -51,6 +53,27 @@ def test_tensors_go_from_one_worker_to_another_and_to_this_process(cluster: Clus
         np.testing.assert_array_equal(sent, wanted[0])
         assert total == wanted[1]
         assert sent.flags.writeable
+
+
+def test_steps_that_are_over_are_not_kept(cluster: Cluster) -> None:
+    def steps() -> int:
+        gc.collect()
+        return sum(isinstance(x, Step) for x in gc.get_objects())
+
+    with tf.device(SERVER):
+        v = tf.get_variable("v", initializer=tf.constant(0.0))
+    with tf.device(FIRST):
+        w = v + 1.0
+    with tf.device(SERVER):
+        update = v.assign(w)
+    with session(cluster) as s:
+        s.run(v.initializer)
+        s.run(update)
+        before = steps()
+        for _ in range(50):
+            s.run(update)
+        time.sleep(0.2)  # they are looked after until they are over
+        assert steps() < before + 10
 
 
 def test_tables_datasets_and_strings_that_are_placed_on_a_worker_are_carried_out_here(cluster: Cluster) -> None:

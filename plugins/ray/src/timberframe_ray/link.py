@@ -102,17 +102,16 @@ class Step:
             try:
                 self._get_answers([self], seconds)
             except engine.LostError as e:
-                self._answers = e
+                self._answers, self.before = e, []
             except TimeoutError:
                 return False
-        self.before = []
         return True
 
     @staticmethod
     def _get_answers(steps: Sequence[Step], seconds: float) -> None:
         found = engine.get([s.refs[0] for s in steps if s.refs is not None], seconds)
         for step, packed in zip(steps, found, strict=True):
-            step._answers = unpack(packed)
+            step._answers, step.before = unpack(packed), []  # else each step would keep all that were before it
 
     def wait_for_end(self) -> None:
         """Returns when it is done, or when it takes long to end although a run of it was cancelled."""
