@@ -91,7 +91,7 @@ class Step:
         Those of the steps before it are got with them: to ask Ray once takes less than half as long.
         """
         before = [s for s in self.before if s._answers is None] if self._answers is None else []
-        if before:
+        if before and seconds > 0:
             try:
                 self._get_answers([*before, self], seconds)
             except TimeoutError:
