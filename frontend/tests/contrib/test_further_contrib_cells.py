@@ -14,6 +14,7 @@ rnn = tf.contrib.rnn
 RANDOM = np.random.default_rng(0)
 X = RANDOM.standard_normal((3, 6)).astype(np.float32)
 C, H = (RANDOM.standard_normal((3, 4)).astype(np.float32) for _ in range(2))
+LENGTHS = [5, 3, 1]
 HALVES = tf.constant_initializer(0.5)
 STEPS = np.outer([1, 2, 3], np.ones(4)).astype(np.float32)
 """The inputs for which TensorFlow's results are known, with variables of 0.5 and states of 0.1."""
@@ -310,6 +311,36 @@ def test_a_compiled_cell_is_the_cell(session: tf.Session) -> None:
     cell = tf.nn.rnn_cell.GRUCell(4)
     one, two = run(session, [wrapped(X, H)[0] for wrapped in (cell, rnn.CompiledWrapper(cell))])
     assert one.tolist() == two.tolist()
+
+
+CELLS = {
+    "units": lambda: rnn.IndRNNCell(4),
+    "gated units": lambda: rnn.IndyGRUCell(4),
+    "simple units": lambda: rnn.SRUCell(4),
+    "a stack": lambda: tf.nn.rnn_cell.MultiRNNCell([rnn.IntersectionRNNCell(4), rnn.IndyLSTMCell(4)]),
+    "phases": lambda: rnn.PhasedLSTMCell(4),
+    "normalised kernels": lambda: rnn.WeightNormLSTMCell(4, num_proj=3, use_peepholes=True),
+    "normalised gates": lambda: rnn.LayerNormLSTMCell(4, layer_norm=True, num_proj=3),
+    "coupled gates": lambda: rnn.CoupledInputForgetGateLSTMCell(4, num_unit_shards=2, state_is_tuple=False),
+    "groups": lambda: rnn.GLSTMCell(4, number_of_groups=2),
+    "a grid": lambda: rnn.GridLSTMCell(2, use_peepholes=True, num_unit_shards=2, **GRID),
+    "a grid both ways": lambda: rnn.BidirectionalGridLSTMCell(2, **GRID),
+    "a highway": lambda: rnn.HighwayWrapper(tf.nn.rnn_cell.GRUCell(4)),
+}
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_cells_learn_along_time(session: tf.Session, name: str) -> None:
+    steps: Any = tf.constant(RANDOM.standard_normal((3, 5, 4)), tf.float32)
+    if name == "phases":
+        steps = tf.cumsum(tf.ones([3, 5, 1], tf.float64), 1), steps
+    outputs, _ = tf.nn.dynamic_rnn(CELLS[name](), steps, LENGTHS, dtype=tf.float32)
+    loss = tf.reduce_mean(tf.square(outputs - 0.3))
+    train = tf.train.AdamOptimizer(0.05).minimize(loss)
+    before = run(session, loss)
+    for _ in range(30):
+        session.run(train)
+    assert session.run(loss) < before
 
 
 class _Doubling(rnn.LSTMBlockWrapper):

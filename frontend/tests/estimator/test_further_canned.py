@@ -158,6 +158,41 @@ def test_weights_may_be_a_column(tmp_path: Path) -> None:
     assert found["average_loss"] == pytest.approx(np.average(NUMBERS**2, weights=FEATURES["weight"]), rel=1e-4)
 
 
+def test_several_heads_learn_at_once(tmp_path: Path) -> None:
+    heads = [ESTIMATORS.BinaryClassHead(name="sign"), ESTIMATORS.RegressionHead(name="size")]
+    head = ESTIMATORS.MultiHead(heads, [1.0, 0.5])
+
+    def given() -> Any:
+        features = {"x": tf.constant(X), "kind": tf.constant(KINDS)}
+        return features, {"sign": tf.constant(BINARY), "size": tf.constant(NUMBERS)}
+
+    made = ESTIMATORS.LinearEstimator(head, WIDE, str(tmp_path), tf.train.AdamOptimizer(0.1), config())
+    made.train(given, steps=200)
+    found = made.evaluate(given, steps=1)
+    assert found["accuracy/sign"] > 0.9
+    assert found["average_loss/size"] < 0.05
+    assert found["loss"] == pytest.approx(found["loss/sign"] + 0.5 * found["loss/size"], rel=1e-5)
+    row = next(made.predict(rows(None)))
+    assert row["size", "predictions"][0] == pytest.approx(NUMBERS[0], abs=0.5)
+    assert ("sign", "probabilities") in row
+
+
+def test_a_model_of_the_users_own_takes_a_head(tmp_path: Path) -> None:
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        with tf.variable_scope("mine"):
+            logits = tf.layers.dense(features["x"], 1, kernel_regularizer=tf.nn.l2_loss)
+        return ESTIMATORS.RegressionHead().create_estimator_spec(
+            features, mode, logits, labels, tf.train.AdamOptimizer(0.1),
+            regularization_losses=tf.losses.get_regularization_losses(),
+        )  # fmt: skip
+
+    made = ESTIMATORS.Estimator(model_fn, str(tmp_path), config())
+    found = trained(made, NUMBERS, 5)
+    kernel = made.get_variable_value("mine/dense/kernel")
+    assert found["loss"] == pytest.approx(found["average_loss"] + 0.5 * (kernel**2).sum(), rel=1e-3)
+    assert made.get_variable_value("global_step") == 5
+
+
 def test_metrics_are_added(tmp_path: Path) -> None:
     def largest(predictions: Any, labels: Any) -> Any:
         return {"largest": tf.metrics.mean(tf.reduce_max(labels))}
@@ -186,6 +221,11 @@ def test_experimental_names() -> None:
         (lambda: ESTIMATORS.DNNLinearCombinedClassifier(), "columns of one kind at least"),
         (lambda: ESTIMATORS.DNNLinearCombinedClassifier(dnn_feature_columns=DEEP), "and dnn_hidden_units with"),
         (lambda: ESTIMATORS.MultiLabelHead(1), "n_classes is 1; 2 or more are required"),
+        (lambda: ESTIMATORS.MultiHead([ESTIMATORS.RegressionHead()]), r"names \[None\]; different ones are required"),
+        (
+            lambda: ESTIMATORS.RegressionHead().create_estimator_spec({}, "train", tf.zeros([2, 1]), tf.zeros([2])),
+            "optimizer is None and train_op_fn None; give one of them",
+        ),
         (lambda: ESTIMATORS.BinaryClassHead(thresholds=[1.5]), r"thresholds are \[1.5\]; numbers between 0 and 1"),
         (lambda: ESTIMATORS.regressor_parse_example_spec(WIDE, "x"), r"\['x'\] are features of columns, too"),
         (

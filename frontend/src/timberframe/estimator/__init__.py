@@ -9,12 +9,12 @@ from timberframe.estimator import inputs as inputs
 from timberframe.estimator.canned.baseline import BaselineClassifier as BaselineClassifier
 from timberframe.estimator.canned.baseline import BaselineEstimator as BaselineEstimator
 from timberframe.estimator.canned.baseline import BaselineRegressor as BaselineRegressor
+from timberframe.estimator.canned.class_heads import BinaryClassHead as BinaryClassHead
+from timberframe.estimator.canned.class_heads import MultiClassHead as MultiClassHead
 from timberframe.estimator.canned.combined import DNNLinearCombinedClassifier as DNNLinearCombinedClassifier
 from timberframe.estimator.canned.combined import DNNLinearCombinedEstimator as DNNLinearCombinedEstimator
 from timberframe.estimator.canned.combined import DNNLinearCombinedRegressor as DNNLinearCombinedRegressor
-from timberframe.estimator.canned.heads import BinaryClassHead as BinaryClassHead
 from timberframe.estimator.canned.heads import Head as Head
-from timberframe.estimator.canned.heads import MultiClassHead as MultiClassHead
 from timberframe.estimator.canned.heads import RegressionHead as RegressionHead
 from timberframe.estimator.canned.label_heads import LogisticRegressionHead as LogisticRegressionHead
 from timberframe.estimator.canned.label_heads import MultiLabelHead as MultiLabelHead
@@ -25,6 +25,7 @@ from timberframe.estimator.canned.models import DNNRegressor as DNNRegressor
 from timberframe.estimator.canned.models import LinearClassifier as LinearClassifier
 from timberframe.estimator.canned.models import LinearEstimator as LinearEstimator
 from timberframe.estimator.canned.models import LinearRegressor as LinearRegressor
+from timberframe.estimator.canned.multi_head import MultiHead as MultiHead
 from timberframe.estimator.estimator import Estimator as Estimator
 from timberframe.estimator.exporters import BestExporter as BestExporter
 from timberframe.estimator.exporters import Exporter as Exporter

@@ -9,7 +9,8 @@ from timberframe.api.arrays import shape
 from timberframe.api.constants import ones
 from timberframe.api.initializers import zeros_initializer
 from timberframe.api.variable_scope import get_variable, variable_scope
-from timberframe.estimator.canned.heads import Head, RegressionHead, class_head
+from timberframe.estimator.canned.class_heads import class_head
+from timberframe.estimator.canned.heads import Head, RegressionHead
 from timberframe.estimator.canned.logits import minimizer
 from timberframe.estimator.estimator import Estimator
 from timberframe.estimator.run_config import RunConfig

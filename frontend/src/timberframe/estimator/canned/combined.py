@@ -7,7 +7,8 @@ from typing import Any
 
 from timberframe.api.framework import GraphKeys, control_dependencies, get_collection, group
 from timberframe.api.variable_functions import assign_add
-from timberframe.estimator.canned.heads import Head, RegressionHead, class_head
+from timberframe.estimator.canned.class_heads import class_head
+from timberframe.estimator.canned.heads import Head, RegressionHead
 from timberframe.estimator.canned.logits import DNN_RATE, Network, linear_logits, linear_rate, optimizer_of, relu
 from timberframe.estimator.estimator import Estimator
 from timberframe.estimator.run_config import RunConfig

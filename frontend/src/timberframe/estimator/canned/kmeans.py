@@ -23,6 +23,7 @@ from timberframe.estimator.canned.clustering import (
     KMeans,
     check_choices,
 )
+from timberframe.estimator.canned.heads import DEFAULT
 from timberframe.estimator.estimator import Estimator
 from timberframe.estimator.export_outputs import PredictOutput
 from timberframe.estimator.run_config import RunConfig
@@ -33,8 +34,6 @@ from timberframe.summary.functions import scalar
 from timberframe.train.session_run_hook import SessionRunArgs, SessionRunHook
 from timberframe.train.steps import get_global_step
 from timberframe_core.graph.apply import apply_op
-
-_DEFAULT = "serving_default"
 
 
 class KMeansClustering(Estimator):
@@ -124,7 +123,7 @@ def _spec(graph: KMeans, mode: str, config: Any, tolerance: float | None) -> Est
     found = {distances: all_scores[0], index: nearest[0]}
     return EstimatorSpec(
         mode, found, loss, step, {KMeansClustering.SCORE: metrics.mean(loss)},
-        {**{key: PredictOutput(value) for key, value in found.items()}, _DEFAULT: PredictOutput(nearest[0])},
+        {**{key: PredictOutput(value) for key, value in found.items()}, DEFAULT: PredictOutput(nearest[0])},
         training_hooks=hooks,
     )  # fmt: skip
 

@@ -13,7 +13,8 @@ from timberframe.api.reduction import reduce_max, reduce_mean
 from timberframe.api.selection import cast
 from timberframe.api.sparse import sparse_tensor_to_dense
 from timberframe.api.unary import exp, sigmoid
-from timberframe.estimator.canned.heads import ClassHead, Pair, RegressionHead, check_thresholds, metrics_at
+from timberframe.estimator.canned.class_heads import ClassHead, check_thresholds, metrics_at
+from timberframe.estimator.canned.heads import Pair, RegressionHead
 from timberframe.feature_column.columns import NumericColumn
 from timberframe_core.dtypes import float32, int64, string
 from timberframe_core.errors import InvalidArgumentError

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from timberframe.estimator.canned.heads import Head, RegressionHead, class_head
+from timberframe.estimator.canned.class_heads import class_head
+from timberframe.estimator.canned.heads import Head, RegressionHead
 from timberframe.estimator.canned.logits import DNN_RATE, Network, linear_logits, linear_rate, minimizer, relu
 from timberframe.estimator.estimator import Estimator
 from timberframe.estimator.run_config import RunConfig
