@@ -203,6 +203,15 @@ def test_metrics_are_added(tmp_path: Path) -> None:
     assert "average_loss" in found
 
 
+def test_heads_of_contrib_are_those_of_tf_estimator() -> None:
+    contrib = tf.contrib.estimator
+    assert contrib.multi_class_head is ESTIMATORS.MultiClassHead
+    head = contrib.regression_head("weight", label_dimension=3)
+    assert isinstance(head, ESTIMATORS.RegressionHead)
+    assert head.logits_dimension == 3
+    assert contrib.poisson_regression_head(None, 2).logits_dimension == 2
+
+
 def test_specs_of_examples_have_labels_and_weights() -> None:
     spec = ESTIMATORS.classifier_parse_example_spec(WIDE, "label", tf.string, weight_column="weight")
     assert set(spec) == {"x", "kind", "label", "weight"}

@@ -1,18 +1,62 @@
-"""`tf.contrib.estimator`: hooks that end a training by its evaluations; tf.estimator has the estimators."""
+"""`tf.contrib.estimator`: heads, estimators of them, further metrics, and hooks that end a training early."""
+
+from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from typing import Any
 
 from timberframe.boundary import guard
-from timberframe.estimator.early_stopping import make_early_stopping_hook as make_early_stopping_hook
-from timberframe.estimator.early_stopping import read_eval_metrics as read_eval_metrics
-from timberframe.estimator.early_stopping import stop_if_higher_hook as stop_if_higher_hook
-from timberframe.estimator.early_stopping import stop_if_lower_hook as stop_if_lower_hook
-from timberframe.estimator.early_stopping import stop_if_no_decrease_hook as stop_if_no_decrease_hook
-from timberframe.estimator.early_stopping import stop_if_no_increase_hook as stop_if_no_increase_hook
+from timberframe.estimator.canned.baseline import BaselineEstimator
+from timberframe.estimator.canned.class_heads import BinaryClassHead as binary_classification_head  # noqa: N813
+from timberframe.estimator.canned.class_heads import MultiClassHead as multi_class_head  # noqa: N813
+from timberframe.estimator.canned.combined import DNNLinearCombinedEstimator
+from timberframe.estimator.canned.heads import Head, RegressionHead
+from timberframe.estimator.canned.label_heads import LogisticRegressionHead as logistic_regression_head  # noqa: N813
+from timberframe.estimator.canned.label_heads import MultiLabelHead as multi_label_head  # noqa: N813
+from timberframe.estimator.canned.label_heads import PoissonRegressionHead
+from timberframe.estimator.canned.models import DNNEstimator, LinearEstimator
+from timberframe.estimator.canned.multi_head import MultiHead as multi_head  # noqa: N813
+from timberframe.estimator.early_stopping import (
+    make_early_stopping_hook,
+    read_eval_metrics,
+    stop_if_higher_hook,
+    stop_if_lower_hook,
+    stop_if_no_decrease_hook,
+    stop_if_no_increase_hook,
+)
+from timberframe.estimator.extending import add_metrics
+from timberframe.losses import Reduction
 
 __all__ = [
-    "make_early_stopping_hook", "read_eval_metrics", "stop_if_higher_hook", "stop_if_lower_hook",
-    "stop_if_no_decrease_hook", "stop_if_no_increase_hook",
+    "BaselineEstimator", "DNNEstimator", "DNNLinearCombinedEstimator", "LinearEstimator", "add_metrics",
+    "binary_classification_head", "logistic_regression_head", "make_early_stopping_hook", "multi_class_head",
+    "multi_head", "multi_label_head", "poisson_regression_head", "read_eval_metrics", "regression_head",
+    "stop_if_higher_hook", "stop_if_lower_hook", "stop_if_no_decrease_hook", "stop_if_no_increase_hook",
 ]  # fmt: skip
+
+
+def regression_head(
+    weight_column: Any = None,
+    label_dimension: int = 1,
+    loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
+    loss_fn: Callable[..., Any] | None = None,
+    inverse_link_fn: Callable[[Any], Any] | None = None,
+    name: str | None = None,
+) -> Head:
+    """`tf.estimator.RegressionHead`, whose first argument is the weight column here."""
+    return RegressionHead(label_dimension, weight_column, loss_reduction, loss_fn, inverse_link_fn, name)
+
+
+def poisson_regression_head(
+    weight_column: Any = None,
+    label_dimension: int = 1,
+    loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
+    compute_full_loss: bool = True,
+    name: str | None = None,
+) -> Head:
+    """`tf.estimator.PoissonRegressionHead`, whose first argument is the weight column here."""
+    return PoissonRegressionHead(label_dimension, weight_column, loss_reduction, compute_full_loss, name)
+
 
 guard([sys.modules[__name__]], "tf.contrib.estimator")
