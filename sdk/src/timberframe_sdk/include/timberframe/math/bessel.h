@@ -6,6 +6,7 @@
 #include <timberframe/math/library.h>
 
 #define TF_BESSEL_LARGE 30.0
+#define TF_ROOT_OF_2_PI 0x1.40d931ff62705p+1
 
 /* The series of positive terms (DLMF 10.25.2). */
 static inline double tf_bessel_series(int order, double a) {
@@ -27,7 +28,7 @@ static inline double tf_bessel_expansion(int order, double a) {
     term *= (odd * odd - 4.0 * order) / (8.0 * k * a);
     total += term;
   }
-  return total / (sqrt(2.0 * TF_PI) * sqrt(a));
+  return total / (TF_ROOT_OF_2_PI * sqrt(a));
 }
 
 static inline double tf_bessel(int order, int scaled, double x) {
