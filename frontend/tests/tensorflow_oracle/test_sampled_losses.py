@@ -37,6 +37,36 @@ def test_samplers(name: str, most: int, unique: bool) -> None:
             np.testing.assert_allclose(b[i], a[i], rtol=1e-5)
 
 
+WORDS = RNG.uniform(0, 3, 50)
+
+
+@pytest.mark.parametrize("unique", [True, False])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"unigrams": WORDS.tolist()}, {"unigrams": WORDS.tolist(), "distortion": 0.75},
+        {"unigrams": [0.0, *[1.0] * 49]},
+        {"unigrams": WORDS[:48].tolist(), "num_reserved_ids": 2},
+        {"unigrams": np.repeat(WORDS, 3).tolist(), "num_shards": 3, "shard": 1},
+    ],
+)  # fmt: skip
+def test_samplers_by_weights(given: dict[str, Any], unique: bool) -> None:
+    theirs, ours = both(
+        lambda tf: tf.nn.fixed_unigram_candidate_sampler(tf.constant(LABELS), 2, 20, unique, 50, seed=7, **given)
+    )
+    for a, b in zip(theirs, ours, strict=True):
+        assert b[0].tolist() == a[0].tolist()
+        for i in (1, 2):
+            np.testing.assert_allclose(b[i], a[i], rtol=1e-5)
+
+
+@pytest.mark.parametrize("unique", [True, False])
+def test_sampler_of_all_classes(unique: bool) -> None:
+    theirs, ours = both(lambda tf: tf.nn.all_candidate_sampler(tf.constant(LABELS), 2, 50, unique))
+    for a, b in zip(theirs, ours, strict=True):
+        assert [x.tolist() for x in b] == [x.tolist() for x in a]
+
+
 @pytest.mark.parametrize("remove", [True, False])
 @pytest.mark.parametrize("name", ["nce_loss", "sampled_softmax_loss"])
 def test_losses(name: str, remove: bool) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,3 +68,45 @@ def test_wrong_arguments() -> None:
         tf.errors.InvalidArgumentError, match=r"true_classes has shape \(1, 1\); \[batch, num_true = 2\]"
     ):
         tf.nn.uniform_candidate_sampler([[0]], 2, 5, True, 10)
+
+
+def drawn_by_weights(**given: Any) -> Any:
+    with tf.Graph().as_default(), tf.Session() as session:
+        return session.run(tf.nn.fixed_unigram_candidate_sampler([[0, 2]], 2, 2000, False, 3, seed=1, **given))
+
+
+def test_classes_are_drawn_as_often_as_weights_say() -> None:
+    drawn, expected, _ = drawn_by_weights(unigrams=[1.0, 0.0, 3.0])
+    np.testing.assert_allclose(np.bincount(drawn, minlength=3) / 2000, [0.25, 0, 0.75], atol=0.05)
+    np.testing.assert_allclose(expected, [[500, 1500]])
+
+
+def test_weights_come_from_the_last_column_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "words"
+    path.write_text("a,x,4\nb,0\nc,12\n")
+    drawn, expected, _ = drawn_by_weights(vocab_file=str(path))
+    assert set(drawn) == {0, 2}
+    np.testing.assert_allclose(expected, [[500, 1500]])
+    path.write_text("a\n")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="line 'a' of vocab_file has no weight"):
+        drawn_by_weights(vocab_file=str(path))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "neither vocab_file nor unigrams is given"),
+        ({"unigrams": [1.0] * 3, "vocab_file": "x"}, "both vocab_file and unigrams are given"),
+        ({"unigrams": [1.0, 2.0]}, "there are 2 weights; range_max, 3, are required"),
+        ({"unigrams": [1.0, -1.0, 2.0]}, "weights are from -1.0 to 2.0; none may be negative"),
+    ],
+)
+def test_wrong_weights_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        drawn_by_weights(**given)
+
+
+def test_all_classes_are_expected_once() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        found = session.run(tf.nn.all_candidate_sampler([[0, 2]], 2, 3, True))
+    assert [x.tolist() for x in found] == [[0, 1, 2], [[1, 1]], [1, 1, 1]]

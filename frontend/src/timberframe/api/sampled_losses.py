@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from timberframe.api.arrays import concat, reshape, shape, stop_gradient
@@ -17,18 +18,21 @@ from timberframe_core.graph.operation import Tensor
 
 NAMESPACES = {
     "nn": (
-        "compute_accidental_hits", "log_uniform_candidate_sampler", "nce_loss", "sampled_softmax_loss",
+        "all_candidate_sampler", "compute_accidental_hits", "fixed_unigram_candidate_sampler",
+        "log_uniform_candidate_sampler", "nce_loss", "sampled_softmax_loss", "uniform_candidate_sampler",
+    ),
+    "random": (
+        "all_candidate_sampler", "fixed_unigram_candidate_sampler", "log_uniform_candidate_sampler",
         "uniform_candidate_sampler",
     ),
-    "random": ("log_uniform_candidate_sampler", "uniform_candidate_sampler"),
 }  # fmt: skip
 
 
 def _sampler(
-    op: str, true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: Any, name: Any
+    op: str, true_classes: Any, num_true: int, num_sampled: int, unique: bool, seed: Any, name: Any, **attrs: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
-    attrs = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique, "range_max": range_max}
-    made = apply_op(op, [cast(true_classes, int64)], {**attrs, **seed_attrs(seed)}, name)
+    common = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique}
+    made = apply_op(op, [cast(true_classes, int64)], {**common, **attrs, **seed_attrs(seed)}, name)
     return made[0], made[1], made[2]
 
 
@@ -41,7 +45,8 @@ def log_uniform_candidate_sampler(
     It suits classes in the order of how frequent they are. true_classes: [batch, num_true]. unique: no class twice.
     Returns the classes [num_sampled], and how often the true ones and those drawn are expected among them.
     """
-    return _sampler("LogUniformCandidateSampler", true_classes, num_true, num_sampled, unique, range_max, seed, name)
+    op = "LogUniformCandidateSampler"
+    return _sampler(op, true_classes, num_true, num_sampled, unique, seed, name, range_max=range_max)
 
 
 def uniform_candidate_sampler(
@@ -49,7 +54,35 @@ def uniform_candidate_sampler(
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Draws classes of [0, range_max), all equally probable; otherwise as `log_uniform_candidate_sampler`."""
-    return _sampler("UniformCandidateSampler", true_classes, num_true, num_sampled, unique, range_max, seed, name)
+    op = "UniformCandidateSampler"
+    return _sampler(op, true_classes, num_true, num_sampled, unique, seed, name, range_max=range_max)
+
+
+def fixed_unigram_candidate_sampler(
+    true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, vocab_file: str = "",
+    distortion: float = 1.0, num_reserved_ids: int = 0, num_shards: int = 1, shard: int = 0,
+    unigrams: Sequence[float] = (), seed: int | None = None, name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Draws classes of [0, range_max) as often as given weights say; otherwise as `log_uniform_candidate_sampler`.
+
+    unigrams: the weights; or vocab_file: a file with one in the last column of each line, separated by a comma.
+    distortion: the power that is taken of them; 0 makes all classes equally probable. num_reserved_ids: classes of
+    weight 0 before the others. num_shards, shard: of several samplers this one has the classes whose number, modulo
+    num_shards, is `shard`.
+    """
+    attrs = {
+        "range_max": range_max, "vocab_file": vocab_file, "distortion": distortion, "unigrams": list(unigrams),
+        "num_reserved_ids": num_reserved_ids, "num_shards": num_shards, "shard": shard,
+    }  # fmt: skip
+    op = "FixedUnigramCandidateSampler"
+    return _sampler(op, true_classes, num_true, num_sampled, unique, seed, name, **attrs)
+
+
+def all_candidate_sampler(
+    true_classes: Any, num_true: int, num_sampled: int, unique: bool, seed: int | None = None, name: str | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """All num_sampled classes, each of which is expected once; otherwise as `log_uniform_candidate_sampler`."""
+    return _sampler("AllCandidateSampler", true_classes, num_true, num_sampled, unique, seed, name)
 
 
 def compute_accidental_hits(
