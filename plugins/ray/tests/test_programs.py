@@ -16,7 +16,7 @@ pytest.importorskip("ray", reason="ray is not installed: it has no wheel for thi
 
 import timberframe as tf
 import timberframe_ray
-from timberframe_ray import Cluster
+from timberframe_ray import Cluster, engine
 from timberframe_ray.cluster import end_workers
 from timberframe_ray.target import read_address
 
@@ -60,8 +60,12 @@ def test_a_program_that_serves_ends_with_its_cluster(cluster: Cluster) -> None:
             ended.set()
 
     threading.Thread(target=serve, daemon=True).start()
-    assert not ended.wait(1.0)
-    end_workers(read_address(server.target.removeprefix("ray:")).cluster)
+    name = read_address(server.target.removeprefix("ray:")).cluster
+    process = engine.describe(engine.find_worker(name, "ps", 0))["process"]
+    os.kill(process, signal.SIGKILL)  # Ray starts it again
+    assert not ended.wait(5.0)
+    assert engine.describe(engine.find_worker(name, "ps", 0))["process"] != process
+    end_workers(name)
     assert ended.wait(10.0)
 
 
