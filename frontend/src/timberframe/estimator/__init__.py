@@ -58,5 +58,6 @@ from timberframe.train.summary_hooks import ProfilerHook as ProfilerHook
 from timberframe.train.summary_hooks import StepCounterHook as StepCounterHook
 from timberframe.train.summary_hooks import SummarySaverHook as SummarySaverHook
 from timberframe.train.timers import SecondOrStepTimer as SecondOrStepTimer
+from timberframe.train.warm_starting import VocabInfo as VocabInfo
 
 guard([sys.modules[__name__], export, inputs])  # here, since `import timberframe` does not load this package

@@ -103,6 +103,7 @@ if _TYPE_CHECKING:
     from timberframe.train.supervisor import Supervisor as Supervisor
     from timberframe.train.sync_replicas import SyncReplicasOptimizer as SyncReplicasOptimizer
     from timberframe.train.timers import SecondOrStepTimer as SecondOrStepTimer
+    from timberframe.train.warm_starting import VocabInfo as VocabInfo
     from timberframe.train.warm_starting import warm_start as warm_start
     from timberframe_core.graphdef.messages import BytesList as BytesList
     from timberframe_core.graphdef.messages import ClusterDef as ClusterDef
@@ -151,7 +152,7 @@ else:
         "supervisor": "Supervisor",
         "sync_replicas": "SyncReplicasOptimizer",
         "timers": "SecondOrStepTimer",
-        "warm_starting": "warm_start",
+        "warm_starting": "VocabInfo warm_start",
     }
     _LATER = {
         "replica_device_setter": "timberframe.train.device_setter:replica_device_setter",

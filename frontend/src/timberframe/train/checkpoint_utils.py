@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from timberframe.train.checkpoint_state import latest_checkpoint
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, constant_op
 from timberframe_core.graph.graph import get_default_graph
+from timberframe_core.graph.operation import Tensor
 
 
 def NewCheckpointReader(filepattern: str) -> CheckpointReader:  # noqa: N802 - TensorFlow's name
@@ -70,7 +72,7 @@ def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Mapping[str, Any
     for source, variable in chosen:
         check_fit(reader, {source: variable})
     for source, variable in chosen:
-        _start_from(variable, reader.read(source))
+        start_from(variable, functools.partial(constant_op, reader.read(source), variable.dtype))
 
 
 def _in_scope(reader: CheckpointReader, store: VariableStore, source: str, target: Any) -> list[tuple[str, Variable]]:
@@ -87,10 +89,11 @@ def _in_scope(reader: CheckpointReader, store: VariableStore, source: str, targe
     return found
 
 
-def _start_from(variable: Variable, value: np.ndarray) -> None:
+def start_from(variable: Variable, make: Callable[[], Tensor]) -> None:
+    """Makes a variable's initializer give the tensor that a function makes."""
     graph = variable.graph
     with graph.as_default(), graph.control_dependencies(None), graph.name_scope("init_from_checkpoint"):
-        start = constant_op(value, variable.dtype)
+        start = make()
         with variable.on_its_device():
             initializer = apply_op("AssignVariableOp", [variable.handle, start], {"validate_shape": True})
     variable.initial_value, variable.initializer = start, initializer
