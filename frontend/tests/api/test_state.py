@@ -129,3 +129,10 @@ def test_variable_def_finds_the_variable_again(graph: tf.Graph) -> None:
 
 def test_variable_def_of_another_scope_is_none() -> None:
     assert tf.Variable(1.0, name="v").to_proto("scope") is None
+
+
+def test_a_slice_of_a_variable_is_assigned_by_the_function_too() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable([1.0, 2.0, 3.0])
+        session.run(v.initializer)
+        assert session.run(tf.assign(v[1:], [5.0, 6.0])).tolist() == [1, 5, 6]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from timberframe.api.state import Variable
+from timberframe.api.variable_slices import VariableSlice
 from timberframe_core.arguments import instance
 from timberframe_core.graph.operation import Tensor
 from timberframe_core.graph.variable_value import handle_of
@@ -37,7 +38,9 @@ def _variable(ref: Any, function: str) -> Variable:
 def assign(
     ref: Variable, value: Any, validate_shape: Any = None, use_locking: Any = None, name: str | None = None
 ) -> Any:
-    """Makes `value` the variable's value; returns the value read thereafter."""
+    """Makes `value` the variable's value; returns the value read thereafter. ref: a variable, or a slice of one."""
+    if isinstance(ref, VariableSlice):
+        return ref.assign(value, name=name)
     return _variable(ref, "assign").assign(value, name=name)
 
 
