@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -89,3 +91,23 @@ def test_shapes_are_known_before_a_run() -> None:
     assert tf.decode_raw(tf.placeholder(tf.string, [3]), tf.uint8).shape.as_list() == [3, None]
     assert tf.strings.length(tf.placeholder(tf.string, [2, None])).shape.as_list() == [2, None]
     assert np.array_equal(tf.substr(tf.placeholder(tf.string, [2, 1]), [0, 0], [1, 1]).shape.as_list(), [2, 2])
+
+
+@pytest.mark.parametrize(
+    ("kind", "packed"), [("GZIP", gzip.compress(b"abc")), ("ZLIB", zlib.compress(b"abc")), ("", b"abc")]
+)
+def test_strings_are_decompressed(session: tf.Session, kind: str, packed: bytes) -> None:
+    assert session.run(tf.io.decode_compressed([[packed]], kind)).tolist() == [[b"abc"]]
+
+
+@pytest.mark.parametrize("kind", ["GZIP", "ZLIB"])
+def test_strings_that_do_not_decompress_are_refused(session: tf.Session, kind: str) -> None:
+    whole = (gzip if kind == "GZIP" else zlib).compress(b"abc" * 10)
+    for packed in (b"abc", whole[:-6]):
+        with pytest.raises(tf.errors.DataLossError, match=f"do not decompress .*; data of {kind} is required"):
+            session.run(tf.decode_compressed(packed, kind))
+
+
+def test_only_known_ways_to_compress_are_taken() -> None:
+    with pytest.raises(ValueError, match="compression_type"):
+        tf.decode_compressed("a", "LZMA")

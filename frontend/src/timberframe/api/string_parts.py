@@ -12,8 +12,8 @@ from timberframe_core.graph.operation import Tensor
 from timberframe_core.graph.sparse_tensor import SparseTensor
 
 __all__ = [
-    "as_string", "decode_base64", "decode_csv", "decode_raw", "encode_base64", "regex_replace", "string_split",
-    "string_strip", "string_to_number", "substr",
+    "as_string", "decode_base64", "decode_compressed", "decode_csv", "decode_raw", "encode_base64", "regex_replace",
+    "string_split", "string_strip", "string_to_number", "substr",
 ]  # fmt: skip
 
 NAMESPACES = {
@@ -128,6 +128,15 @@ def split(
         given = apply_op("ExpandDims", [given, 0])
     made = apply_op("StringSplitV2", [given, sep or ""], {"maxsplit": maxsplit}, name)
     return SparseTensor(*made)
+
+
+def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
+    """The strings decompressed; compression_type: "ZLIB", "GZIP", or "" for none.
+
+    Running it raises DataLossError for strings that are not of this format, or end too early.
+    """
+    result: Tensor = apply_op("DecodeCompressed", [bytes], {"compression_type": compression_type}, name)
+    return result
 
 
 def decode_raw(

@@ -17,6 +17,7 @@ from timberframe.data.experimental import enumerate_dataset as enumerate_dataset
 from timberframe.data.experimental import get_single_element as get_single_element
 from timberframe.data.experimental import group_by_window as group_by_window
 from timberframe.data.experimental import ignore_errors as ignore_errors
+from timberframe.data.experimental import make_batched_features_dataset as make_batched_features_dataset
 from timberframe.data.experimental import map_and_batch as map_and_batch
 from timberframe.data.experimental import parallel_interleave as parallel_interleave
 from timberframe.data.experimental import prefetch_to_device as prefetch_to_device

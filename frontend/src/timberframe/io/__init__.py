@@ -9,6 +9,7 @@ from timberframe import RandomShuffleQueue as RandomShuffleQueue
 from timberframe import SparseFeature as SparseFeature
 from timberframe import VarLenFeature as VarLenFeature
 from timberframe import decode_base64 as decode_base64
+from timberframe import decode_compressed as decode_compressed
 from timberframe import decode_csv as decode_csv
 from timberframe import decode_raw as decode_raw
 from timberframe import deserialize_many_sparse as deserialize_many_sparse
