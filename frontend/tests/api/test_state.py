@@ -136,3 +136,33 @@ def test_a_slice_of_a_variable_is_assigned_by_the_function_too() -> None:
         v = tf.Variable([1.0, 2.0, 3.0])
         session.run(v.initializer)
         assert session.run(tf.assign(v[1:], [5.0, 6.0])).tolist() == [1, 5, 6]
+
+
+def test_a_slice_of_a_variable_is_assigned_in_branches_and_loops() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable([0.0, 0.0, 0.0, 0.0])
+
+        def step(i: Any) -> Any:
+            with tf.control_dependencies([v[i].assign(tf.cast(i, tf.float32))]):
+                return i + 1
+
+        loop = tf.while_loop(lambda i: i < 3, step, [1])
+        branch = tf.cond(loop > 2, lambda: tf.assign(v[3:], [9.0]), lambda: v.read_value())
+        session.run(v.initializer)
+        assert session.run(branch).tolist() == [0, 1, 2, 9]
+
+
+def test_slices_keep_the_larger_or_smaller_element() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+        session.run(v.initializer)
+        assert session.run(v.scatter_nd_max([[0, 0], [1, 1]], [5.0, 0.0])).tolist() == [[5, 2], [3, 4]]
+        assert session.run(v.scatter_nd_min([[1]], [[9.0, -1.0]])).tolist() == [[5, 2], [3, -1]]
+
+
+def test_a_reference_to_a_variable_finds_it_again() -> None:
+    with tf.Graph().as_default():
+        v, other = tf.Variable(1.0), tf.Variable(1.0)
+        assert {v.ref(): "v"} == {v.experimental_ref(): "v"}
+        assert v.ref() != other.ref()
+        assert v.ref().deref() is v

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from timberframe.api.framework import control_dependencies
+from timberframe_core.dtypes import resource
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.graph import get_default_graph
 from timberframe_core.graph.operation import Tensor
@@ -24,7 +25,7 @@ class VariableSlice(Tensor):
         """
         op = self.op
         handle = op.inputs[0].op.inputs[0]
-        reference = handle.op.type != "VarHandleOp"
+        reference = handle.dtype is not resource
         update = "StridedSliceAssign" if reference else "ResourceStridedSliceAssign"
         given = [handle, *op.inputs[1:], convert_to_tensor(value, self.dtype)]
         attrs = {mask: op.attrs[mask] for mask in _MASKS}
@@ -41,6 +42,7 @@ def assignable(sliced: Any) -> Any:
     """A slice of what was read of a variable, as one that can be assigned; anything else as it is."""
     if type(sliced) is Tensor and sliced.op.type == "StridedSlice":
         read = sliced.op.inputs[0].op
-        if read.type in ("ReadVariableOp", "Identity") and read.inputs[0].op.op_def.role in ("variable", "reference"):
+        of_reference = read.type == "Identity" and read.inputs[0].op.op_def.role == "reference"
+        if read.type == "ReadVariableOp" or of_reference:
             sliced.__class__ = VariableSlice
     return sliced
