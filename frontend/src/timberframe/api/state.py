@@ -22,6 +22,7 @@ from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.defaults import Defaults
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.graph.reference import Reference
 from timberframe_core.graph.tensor_shape import TensorShape, as_shape
 from timberframe_core.graphdef import messages
 
@@ -380,6 +381,12 @@ class Variable(PartialUpdates, metaclass=Created):
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         return self._read().__array__(*args, **kwargs)
+
+    def ref(self) -> Reference:
+        """What stands for the variable itself in sets and dicts."""
+        return Reference(self)
+
+    experimental_ref = ref
 
     def __hash__(self) -> int:
         return id(self)

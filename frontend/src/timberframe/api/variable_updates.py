@@ -86,3 +86,11 @@ class PartialUpdates:
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         """Replaces slices; of a slice named twice the last update stays."""
         return self.scatter("ResourceScatterNdUpdate", indices, updates, name)
+
+    def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Keeps the larger of slice and update."""
+        return self.scatter("ResourceScatterNdMax", indices, updates, name)
+
+    def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Keeps the smaller of slice and update."""
+        return self.scatter("ResourceScatterNdMin", indices, updates, name)
