@@ -26,7 +26,7 @@
 #define BLOCK_STEP 6
 #define TOGETHER 6
 #define LEAST_STRIP_PIXELS 6
-#define LEAST_LINE_PIXELS 10
+#define LEAST_LINE_PIXELS 12
 #endif
 #define CACHE_LINE 64 /* bytes: at least one is fetched at a time */
 #define AHEAD (8192 / (PANEL_VECTORS * TF_VECTOR_BYTES)) /* rows of a panel that are fetched ahead */
