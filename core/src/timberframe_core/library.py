@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import NamedTuple
+from typing import TypeAlias
 
 _folders: tuple[str, ...] = (os.path.dirname(os.path.abspath(__file__)) + os.sep,)
 
@@ -25,12 +25,8 @@ def library_folders() -> tuple[str, ...]:
     return _folders
 
 
-class Line(NamedTuple):
-    """A line of a program, and the function that it is in."""
-
-    file: str
-    number: int
-    function: str
+Line: TypeAlias = tuple[str, int, str]
+"""A line of a program: its file, its number, and the function that it is in."""
 
 
 def user_line() -> Line | None:
@@ -40,4 +36,4 @@ def user_line() -> Line | None:
         if frame.f_back is None:
             return None
         frame = frame.f_back
-    return Line(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+    return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name

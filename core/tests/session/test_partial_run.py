@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -36,6 +37,17 @@ def test_runs_of_one_setup_may_be_under_way_together(session: tf.Session) -> Non
     runs = [session.partial_run_setup(["first:0", "second:0"], ["a:0", "b:0", "c:0"]) for _ in range(3)]
     assert [session.partial_run(h, "first:0", {"a:0": i, "b:0": 1}) for i, h in enumerate(runs)] == [1, 2, 3]
     assert [session.partial_run(h, "second:0", {"c:0": 10}) for h in reversed(runs)] == [30, 20, 10]
+
+
+def test_threads_may_take_steps_of_their_own_runs(session: tf.Session) -> None:
+    def both_steps(number: int) -> list[float]:
+        handle = session.partial_run_setup(["first:0", "second:0"], ["a:0", "b:0", "c:0"])
+        first = session.partial_run(handle, "first:0", {"a:0": number, "b:0": 1})
+        return [float(first), float(session.partial_run(handle, "second:0", {"c:0": 2}))]
+
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(both_steps, range(40)))
+    assert found == [[n + 1, 2 * n + 2] for n in range(40)]
 
 
 def test_a_fed_array_may_change_between_the_steps() -> None:

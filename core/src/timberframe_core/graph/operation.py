@@ -187,13 +187,13 @@ class Operation:
     @property
     def where(self) -> str:
         """file:line of the user's code that made this operation."""
-        return "" if self._where is None else f"{self._where.file}:{self._where.number}"
+        return "" if self._where is None else f"{self._where[0]}:{self._where[1]}"
 
     @property
     def traceback(self) -> StackSummary:
         """The line of the user's code that made this operation, as a stack of one entry; of none for no such code."""
         where = self._where
-        return StackSummary.from_list([] if where is None else [FrameSummary(where.file, where.number, where.function)])
+        return StackSummary.from_list([] if where is None else [FrameSummary(*where)])
 
     def values(self) -> tuple[Tensor, ...]:
         """Its outputs, which messages of TensorFlow 1 list so."""

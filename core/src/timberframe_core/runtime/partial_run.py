@@ -88,9 +88,10 @@ class PartialPlan:
         key = tuple(elements), tuple(feeds)
         found = progress.steps.get(key)
         if found is None:
-            if len(progress.steps) >= _STEPS:
-                progress.steps.clear()
-            found = progress.steps[key] = self._make(progress, elements, feeds)
+            with self.session.lock:
+                if len(progress.steps) >= _STEPS:
+                    progress.steps.clear()
+                found = progress.steps[key] = self._make(progress, elements, feeds)
         return found
 
     def _make(self, progress: Progress, elements: Sequence[Tensor | Operation], feeds: Sequence[Tensor]) -> Step:

@@ -332,7 +332,7 @@ def _at_users_line(error: OpError, op: str, name: str | None) -> OpError:
     if error.node is not None:
         text = text.replace(f"{op} '{error.node}'", f"{op} '{label}'", 1)
     line = user_line()
-    where = "" if line is None else f"{line.file}:{line.number}"
+    where = "" if line is None else f"{line[0]}:{line[1]}"
     if where and where not in text:
         text = f"{text[:-1]}, {where}]" if text.endswith("]") and "  [" in text else f"{text}  [{where}]"
     located = type(error)(text, label)
