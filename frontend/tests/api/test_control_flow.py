@@ -177,3 +177,14 @@ def test_random_ops_of_branches_and_loops_draw_other_numbers_than_all_others_of_
             tf.while_loop(lambda i, _: i < 1, lambda i, _: (i + 1, draw()), [0, tf.zeros([4])])[1], draw(),
         ]  # fmt: skip
         assert len({row.tobytes() for row in session.run(found)}) == len(found)
+
+
+def test_an_operation_of_one_branch_is_true_where_the_other_returns_a_bool() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        v, pred = tf.Variable(0.0), tf.placeholder(tf.bool)
+        done = tf.cond(pred, lambda: v.assign(1.0).op, lambda: tf.constant(False))
+        session.run(v.initializer)
+        assert session.run(done, {pred: False}) == False  # noqa: E712 - a NumPy bool
+        assert session.run(v) == 0
+        assert session.run(done, {pred: True}) == True  # noqa: E712 - as above
+        assert session.run(v) == 1

@@ -86,6 +86,11 @@ class _Branches:
         self._structures = [
             _trace(caller, body, function, ()) for body, function in zip(self.bodies, functions.values(), strict=True)
         ]
+        if any(len(body.outputs) == 1 and body.outputs[0].dtype is bool_ for body in self.bodies):
+            self._structures = [
+                _operation_as_tensor(body) if structure is _OPERATION else structure
+                for body, structure in zip(self.bodies, self._structures, strict=True)
+            ]
         self._check()
 
     def _check(self) -> None:
@@ -401,14 +406,26 @@ def _check_invariants(following: Sequence[Tensor], start: Sequence[Tensor], inva
 # Function bodies
 
 
-def _true_after(op: Operation) -> Tensor:
-    with get_default_graph().control_dependencies([op]):
+_OPERATION: tuple[Any, ...] = ()
+"""The structure of what a function returns that returns an operation."""
+
+
+def _operation_as_tensor(body: FuncGraph) -> Tensor:
+    """Has a body that returned an operation return a tensor, true when all has run, since another body returns one."""
+    with body.as_default():
+        done = _true_after(*body.control_outputs)
+        body.finish([done])
+    return done
+
+
+def _true_after(*ops: Operation) -> Tensor:
+    with get_default_graph().control_dependencies(ops):
         made: Tensor = apply_op("Identity", [convert_to_tensor(True)])
     return made
 
 
 def _trace(caller: str, body: FuncGraph, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-    """Records what the function makes; returns the structure of its result, [] for an operation or None.
+    """Records what the function makes; returns the structure of its result, _OPERATION for an operation, [] for None.
 
     Operations beside others become tensors, true when they have run.
     """
@@ -426,4 +443,4 @@ def _trace(caller: str, body: FuncGraph, function: Callable[..., Any], arguments
         return result
     if tensors:
         raise InvalidArgumentError(f"{caller}: a branch returns tensors and None; it must return tensors alone")
-    return []
+    return _OPERATION if leaves[0] is not None else []
