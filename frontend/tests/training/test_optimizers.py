@@ -366,3 +366,12 @@ def test_slots_live_with_their_variables() -> None:
         session.run(step)
         devices = {p.node: p.device for p in session.explain(step).placements}
         assert devices["Variable/Adam"] == devices["Adam/update_Variable/ResourceApplyAdam"] == spec
+
+
+def test_powers_of_adams_betas_are_found_by_the_method_that_programs_call() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        optimizer = tf.train.AdamOptimizer(beta1=0.5, beta2=0.25)
+        step = optimizer.minimize(tf.Variable(1.0))
+        session.run(tf.global_variables_initializer())
+        session.run(step)
+        assert session.run(optimizer._get_beta_accumulators()) == (0.25, 0.0625)

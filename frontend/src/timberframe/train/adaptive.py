@@ -171,11 +171,15 @@ class AdamOptimizer(Optimizer):
             self._zeros_slot(variable, "m", self._name)
             self._zeros_slot(variable, "v", self._name)
 
+    def _get_beta_accumulators(self) -> tuple[Any, Any]:
+        """The powers of beta1 and beta2, by the name that programs know."""
+        return self._get_non_slot_variable("beta1_power"), self._get_non_slot_variable("beta2_power")
+
     def _prepare(self) -> None:
         self._rate = self._number(self._learning_rate, "learning_rate")
         self._betas = self._number(self._beta1, "beta1"), self._number(self._beta2, "beta2")
         self._epsilon_tensor = self._number(self._epsilon, "epsilon")
-        self._powers = [self._get_non_slot_variable(name).value() for name in ("beta1_power", "beta2_power")]
+        self._powers = [power.value() for power in self._get_beta_accumulators()]
 
     def _numbers(self, grad: Any) -> list[Any]:
         """Powers of the betas, learning rate, betas, epsilon in the dtype of the gradient."""
@@ -196,11 +200,11 @@ class AdamOptimizer(Optimizer):
 
     def _finish(self, update_ops: Sequence[Operation], name_scope: str) -> Operation:
         graph = get_default_graph()
-        first = self._get_non_slot_variable("beta1_power")
+        first, _ = self._get_beta_accumulators()
         with graph.control_dependencies(update_ops), graph.colocate_with(first.op):
             powers = [
-                self._get_non_slot_variable(name).assign(power * beta, read_value=False)
-                for name, power, beta in zip(("beta1_power", "beta2_power"), self._powers, self._betas, strict=True)
+                kept.assign(power * beta, read_value=False)
+                for kept, power, beta in zip(self._get_beta_accumulators(), self._powers, self._betas, strict=True)
             ]
         return group(*update_ops, *powers, name=name_scope)
 
