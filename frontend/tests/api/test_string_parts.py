@@ -111,3 +111,15 @@ def test_strings_that_do_not_decompress_are_refused(session: tf.Session, kind: s
 def test_only_known_ways_to_compress_are_taken() -> None:
     with pytest.raises(ValueError, match="compression_type"):
         tf.decode_compressed("a", "LZMA")
+
+
+def test_strings_have_tensorflows_numbers(session: tf.Session) -> None:
+    texts = ["", "abc", "äöü"]
+    assert session.run(tf.string_to_hash_bucket(texts, 10**9)).tolist() == [29283899, 57142710, 294725879]
+    keyed = tf.strings.to_hash_bucket_strong(texts, 2**62, [123, -456])
+    assert session.run(keyed).tolist() == [139821925654099718, 1767148562213628674, 3309611357989773181]
+
+
+def test_a_key_of_a_hash_has_two_numbers() -> None:
+    with pytest.raises(ValueError, match="key has 1 numbers; 2 are required"):
+        tf.strings.to_hash_bucket_strong(["a"], 5, [1])

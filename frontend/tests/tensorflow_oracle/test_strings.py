@@ -30,6 +30,10 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "encode_base64": lambda tf: tf.encode_base64(WORDS),
     "encode_base64_padded": lambda tf: tf.encode_base64(WORDS, pad=True),
     "decode_base64": lambda tf: tf.decode_base64(["SGVsbG8", "_-8=", ""]),
+    "hash": lambda tf: tf.string_to_hash_bucket([*WORDS, *("x" * n for n in range(20))], 10**9),
+    "hash_with_key": lambda tf: tf.strings.to_hash_bucket_strong(
+        [*WORDS, *("x" * n for n in range(20))], 2**62, [123, -456]
+    ),
     "to_float": lambda tf: tf.string_to_number(["1.5", "-2e3", " 7 "]),
     "to_int": lambda tf: tf.string_to_number(["15", "-2"], tf.int64),
     "decode_raw": lambda tf: tf.decode_raw(["abcd", "efgh"], tf.int16),

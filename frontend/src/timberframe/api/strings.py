@@ -12,11 +12,14 @@ from timberframe_core.dtypes import string
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.operation import Tensor
 
-__all__ = ["reduce_join", "string_join", "string_to_hash_bucket_fast"]
+__all__ = [
+    "reduce_join", "string_join", "string_to_hash_bucket", "string_to_hash_bucket_fast", "string_to_hash_bucket_strong",
+]  # fmt: skip
 
 NAMESPACES = {
     "strings": (
-        "join", "reduce_join", "regex_full_match", "to_hash_bucket_fast", "unicode_script", "unicode_transcode",
+        "join", "reduce_join", "regex_full_match", "to_hash_bucket", "to_hash_bucket_fast", "to_hash_bucket_strong",
+        "unicode_script", "unicode_transcode",
     )
 }  # fmt: skip
 
@@ -75,7 +78,25 @@ def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = 
     return result
 
 
+def string_to_hash_bucket(
+    string_tensor: Any = None, num_buckets: int | None = None, name: str | None = None, input: Any = None
+) -> Tensor:
+    """For each string a number in [0, num_buckets), by MurmurHash, as TensorFlow's. input: the first, newly named."""
+    given = string_tensor if input is None else input
+    result: Tensor = apply_op("StringToHashBucket", [given], {"num_buckets": num_buckets}, name)
+    return result
+
+
+def string_to_hash_bucket_strong(input: Any, num_buckets: int, key: Sequence[int], name: str | None = None) -> Tensor:
+    """For each string a number in [0, num_buckets), by SipHash with a key of two integers, as TensorFlow's."""
+    attrs = {"num_buckets": num_buckets, "key": list(key)}
+    result: Tensor = apply_op("StringToHashBucketStrong", [input], attrs, name)
+    return result
+
+
+to_hash_bucket = string_to_hash_bucket
 to_hash_bucket_fast = string_to_hash_bucket_fast
+to_hash_bucket_strong = string_to_hash_bucket_strong
 
 
 def unicode_script(input: Any, name: str | None = None) -> Tensor:
