@@ -93,6 +93,32 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
+def test_an_error_of_a_program_has_its_own_traceback(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import tensorflow as tf\ndef layer(x):\n  return tf.matmul(x, tf.zeros([5, 3]))\nlayer(tf.zeros([2, 4]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "timberframe.compat", "run", str(program)], capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    first, *lines = done.stderr.splitlines()
+    assert first == "Traceback (most recent call last):"
+    assert lines[0] == f'  File "{program}", line 4, in <module>'
+    assert f'  File "{program}", line 3, in layer' in lines
+    assert lines[-1].startswith("timberframe_core.errors.InvalidArgumentError: MatMul 'MatMul': matrices of shapes")
+
+
+def test_errors_are_made_as_tensorflows_are() -> None:
+    for error in (
+        tf.errors.OutOfRangeError(None, None, "no more data"),
+        tf.errors.OutOfRangeError(node_def=None, op=None, message="no more data"),
+    ):
+        assert (str(error), error.message, error.op, error.error_code) == ("no more data", "no more data", None, 11)
+    op = tf.no_op(name="nothing")
+    assert tf.errors.InternalError(None, op, "broken").node == "nothing"
+
+
 def test_processes_that_a_program_starts_have_tensorflow_too(tmp_path: Path) -> None:
     path = tmp_path / "program.py"
     path.write_text(STARTS_OTHERS)

@@ -7,22 +7,38 @@ followed by the device and the line of the user's program that created the node.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 
 class OpError(Exception):
     """Base class of all errors that building or running a graph raises.
 
     `error_code` is TensorFlow's number, `node` the node's name where one is to blame. `late` says of an error in a
-    node's shapes that importing a graph leaves it to the run, as TensorFlow does.
+    node's shapes that importing a graph leaves it to the run, as TensorFlow does. Programs that raise such errors make
+    them as TensorFlow's are made, of `node_def` and `op` (both may be None) and the message.
     """
 
     error_code = 2
     late = False
 
-    def __init__(self, message: str, node: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        node: str | None = None,
+        text: str | None = None,
+        error_code: int | None = None,
+        node_def: Any = None,
+        op: Any = None,
+    ) -> None:
+        """text: in a call as TensorFlow's, the message; then node_def and op are in the places before it."""
+        if text is not None:
+            node_def, op, message, node = message, node, text, None
         super().__init__(message)
         self.message = message
-        self.node = node
+        self.node = node if op is None else op.name
+        self.node_def, self.op = node_def, op
+        if error_code is not None:
+            self.error_code = error_code
 
     def __str__(self) -> str:
         return self.message  # a KeyError would show it in quotes

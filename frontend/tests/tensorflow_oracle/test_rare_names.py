@@ -71,8 +71,8 @@ def dual_averaging(tf: Any) -> list[Any]:
 
 
 BUILDS = (
-    dual_averaging, normalized, places_in_sequences, products_of_matrices_and_vectors, proximal_adagrad, proximal_descent, rates,
-    repeated,
+    dual_averaging, normalized, places_in_sequences, products_of_matrices_and_vectors, proximal_adagrad,
+    proximal_descent, rates, repeated,
 )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import TracebackType
 
 from timberframe.compat.programs import check, run
 from timberframe_core.errors import OpError
@@ -24,6 +25,28 @@ def _check(paths: Sequence[str]) -> int:
     return min(count, 1)
 
 
+def _run(program: str, arguments: Sequence[str], module: bool) -> int:
+    """Runs a program; 1 with the traceback of its error, as Python shows it, where that ends it."""
+    try:
+        run(program, arguments, module)
+    except Exception as e:
+        frames = _own_frames(e.__traceback__)
+        sys.excepthook(type(e), e.with_traceback(frames), frames)
+        return 1
+    return 0
+
+
+def _own_frames(frames: TracebackType | None) -> TracebackType | None:
+    """Those of the program, without the ones that start it."""
+    while frames is not None and _starts(frames.tb_frame.f_code.co_filename):
+        frames = frames.tb_next
+    return frames
+
+
+def _starts(file: str) -> bool:
+    return "runpy" in file or Path(file).parent == Path(__file__).parent
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carries out the command line and returns the exit status."""
     parser = argparse.ArgumentParser(
@@ -37,10 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     checking = commands.add_parser("check", help="list what programs use that is missing; runs nothing")
     checking.add_argument("programs", nargs="+")
     given = parser.parse_args(arguments)
+    if given.command == "run":
+        return _run(given.program, given.arguments, given.module)
     try:
-        if given.command == "run":
-            run(given.program, given.arguments, given.module)
-            return 0
         return _check(given.programs)
     except (OpError, OSError) as e:
         print(f"timberframe.compat: {e}", file=sys.stderr)

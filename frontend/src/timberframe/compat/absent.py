@@ -25,7 +25,7 @@ NEVER = {
     "contrib.slim.nets": "networks are programs; tf.layers has their parts",
     "nn.seq2seq": "tf.contrib.legacy_seq2seq has its networks, decoders and losses",
     "xla": "plugins compile clusters; see docs/write-a-compiler.md",
-    "profiler": "SessionConfig(trace=...) and tf.RunOptions(trace_level=...) trace runs",
+    "profiler": "tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE) and tf.RunMetadata trace runs",
     "test.Benchmark": "conformance bench times devices",
     "mul": "tf.multiply",
     "sub": "tf.subtract",
