@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from timberframe.api.arrays import expand_dims, reshape
+from timberframe.api.arrays import expand_dims, reshape, shape
 from timberframe.api.assertions import assert_greater_equal, assert_less
 from timberframe.api.examples import FixedLenFeature, VarLenFeature
 from timberframe.api.framework import control_dependencies
@@ -19,6 +19,7 @@ from timberframe_core.dtypes import DType, as_dtype, float32, int64, string
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, NotFoundError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.operation import Tensor
+from timberframe_core.shapes import format_shape
 
 Features = Mapping[str, Any]
 
@@ -107,12 +108,24 @@ class NumericColumn(DenseColumn):
 
     def dense(self, features: Features, trainable: bool = True) -> Tensor:
         """The feature's elements, normalized."""
-        values = convert_to_tensor(feature(features, self.key))
+        values = batched(feature(features, self.key), self.key)
         if values.dtype is string:
             raise InvalidArgumentError(f"numeric_column '{self.key}': the feature has strings; numbers are required")
         if self.normalizer_fn is not None:
-            values = convert_to_tensor(self.normalizer_fn(values))
-        return reshape(cast(values, float32), [-1, self.size])
+            values = batched(self.normalizer_fn(values), self.key)
+        return reshape(cast(values, float32), [self._examples(values), self.size])
+
+    def _examples(self, values: Tensor) -> Any:
+        """How many examples values of rank 1 or more have; InvalidArgumentError where they are known not to fit."""
+        known = values.static_shape
+        if known is not None and values.shape[1:].num_elements() not in (None, self.size):
+            raise InvalidArgumentError(
+                f"numeric_column '{self.key}': shape is {self.shape} and the feature has shape {format_shape(known)}; "
+                f"[batch, {', '.join(map(str, self.shape))}] is required"
+            )
+        if known is None or known[0] is None:
+            return shape(values)[0]
+        return known[0]
 
 
 @dataclass(frozen=True)
@@ -211,6 +224,14 @@ def feature(features: Features, key: str) -> Any:
     return features[key]
 
 
+def batched(given: Any, key: str) -> Tensor:
+    """A feature's values as a tensor; InvalidArgumentError where it is known to have no dimension for the batch."""
+    values = convert_to_tensor(given)
+    if values.shape.ndims == 0:
+        raise InvalidArgumentError(f"feature '{key}': has rank 0; [batch] or [batch, ...] is required")
+    return values
+
+
 def matrix(features: Features, key: str) -> Tensor:
     """A feature as [batch, at most], with -1 or an empty string where a SparseTensor has nothing."""
     values = cells(features, key)
@@ -228,7 +249,7 @@ def cells(features: Features, key: str, missing: Any = None) -> Tensor:
 
         default = ("" if given.dtype is string else -1) if missing is None else missing
         given = sparse_tensor_to_dense(given, default, validate_indices=False)
-    values = convert_to_tensor(given)
+    values = batched(given, key)
     rank = values.shape.ndims
     if rank is None:
         raise InvalidArgumentError(f"feature '{key}': has no known rank; [batch] or [batch, size] is required")

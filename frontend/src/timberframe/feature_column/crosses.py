@@ -12,11 +12,10 @@ from timberframe.api.indexing import gather_nd
 from timberframe.api.selection import cast, where
 from timberframe.api.sparse import sparse_tensor_to_dense
 from timberframe.api.sparse_crosses import cross_hashed
-from timberframe.feature_column.columns import BucketizedColumn, CategoricalColumn, Features, cells, feature
+from timberframe.feature_column.columns import BucketizedColumn, CategoricalColumn, Features, batched, cells, feature
 from timberframe.feature_column.words import HashColumn
 from timberframe_core.dtypes import DType, as_dtype, float32, int64, string
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
-from timberframe_core.graph.apply import convert_to_tensor
 from timberframe_core.graph.operation import Tensor
 from timberframe_core.graph.sparse_tensor import SparseTensor, SparseTensorValue
 
@@ -68,7 +67,7 @@ def _crossable(key: Any, features: Features) -> Any:
     if isinstance(key, str):
         given = feature(features, key)
         sparse = isinstance(given, SparseTensor | SparseTensorValue)
-        values = SparseTensor.from_value(given) if sparse else convert_to_tensor(given)
+        values = SparseTensor.from_value(given) if sparse else batched(given, key)
         if values.dtype is not string and not values.dtype.is_integer:
             raise InvalidArgumentError(
                 f"crossed_column: feature '{key}' has dtype {values.dtype.name}; strings or integers are required"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from timberframe.api.arithmetic import add_n
 from timberframe.api.arrays import concat, expand_dims, shape, tile
 from timberframe.api.assertions import assert_equal
 from timberframe.api.framework import GraphKeys, add_to_collection, control_dependencies, get_collection
@@ -33,9 +34,10 @@ def input_layer(
     features: tensors by name. weight_collections: collections that the variables join. trainable: whether embeddings
     are trained. cols_to_vars, cols_to_output_tensors: get the variables and the numbers of each column.
     """
-    parts = []
+    parts: list[Tensor] = []
     with variable_scope(None, "input_layer"):
-        for column in _sorted(feature_columns, "input_layer"):
+        columns = _sorted(feature_columns, "input_layer")
+        for column in columns:
             if not isinstance(column, DenseColumn):
                 raise InvalidArgumentError(
                     f"input_layer: column '{column.name}' is {'of sequences' if _of_steps(column) else 'categorical'}; "
@@ -45,6 +47,7 @@ def input_layer(
                 parts.append(column.dense(features, trainable))
             if cols_to_output_tensors is not None:
                 cols_to_output_tensors[column] = parts[-1]
+        _check_examples("input_layer", columns, parts)
         return parts[0] if len(parts) == 1 else concat(parts, 1)
 
 
@@ -84,16 +87,26 @@ def linear_model(
     if sparse_combiner not in COMBINERS:
         raise InvalidArgumentError(f"linear_model: sparse_combiner is {sparse_combiner!r}; {COMBINERS} are known")
     with variable_scope(None, "linear_model"):
-        total: Any = None
-        for column in _sorted(feature_columns, "linear_model"):
+        columns, parts = _sorted(feature_columns, "linear_model"), []
+        for column in columns:
             with _scope(column, weight_collections, cols_to_vars):
-                part = _weighted(column, features, units, sparse_combiner, trainable)
-            total = part if total is None else total + part
+                parts.append(_weighted(column, features, units, sparse_combiner, trainable))
+        _check_examples("linear_model", columns, parts)
+        total = add_n(parts, name="weighted_sum_no_bias")
         bias = get_variable("bias_weights", [units], float32, zeros_initializer(), trainable=trainable)
         if cols_to_vars is not None:
             cols_to_vars["bias"] = [bias]
         made: Tensor = apply_op("BiasAdd", [total, bias], name="weighted_sum")
         return made
+
+
+def _check_examples(owner: str, columns: Sequence[FeatureColumn], parts: Sequence[Tensor]) -> None:
+    """Raises InvalidArgumentError where the numbers of examples are known to differ."""
+    known = {c.name: x.shape.as_list()[0] for c, x in zip(columns, parts, strict=True) if x.shape.ndims}
+    known = {name: examples for name, examples in known.items() if examples is not None}
+    if len(set(known.values())) > 1:
+        each = ", ".join(f"'{name}' {examples}" for name, examples in known.items())
+        raise InvalidArgumentError(f"{owner}: columns have different numbers of examples: {each}; one is required")
 
 
 def _weighted(column: FeatureColumn, features: Features, units: int, combiner: str, trainable: bool) -> Tensor:
