@@ -22,6 +22,7 @@ from timberframe_core.dtypes import float32, int64, string
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.operation import Tensor
+from timberframe_core.shapes import format_shape
 
 
 class ClassHead(SingleHead):
@@ -189,7 +190,16 @@ class MultiClassHead(ClassHead):
         }
 
     def labels(self, given: Tensor) -> Tensor:
-        """The numbers of the classes."""
+        """The numbers of the classes: one integer, or name, for each example."""
+        if self._vocabulary is None and given.dtype is not string and not given.dtype.is_integer:
+            raise InvalidArgumentError(
+                f"classifier: labels have dtype {given.dtype.name}; integers are required for {self._classes} classes"
+            )
+        if (given.static_shape or (None,))[-1] not in (None, 1):
+            raise InvalidArgumentError(
+                f"classifier: labels have shape {format_shape(given.static_shape)}; the numbers of the classes, or "
+                "their names, are required, of shape [batch] or [batch, 1]"
+            )
         numbers: Tensor = cast(self.numbers(given), int64)
         return numbers
 
