@@ -124,6 +124,27 @@ def test_labels_of_another_kind_than_the_vocabulary_are_an_error(tmp_path: Path)
         made.evaluate(rows(BINARY))
 
 
+def test_labels_of_several_classes_that_are_no_integers_are_an_error(tmp_path: Path) -> None:
+    made = tf.estimator.LinearClassifier(COLUMNS, str(tmp_path), n_classes=3)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="labels have dtype float32; integers are required for 3"):
+        made.train(rows(THREE.astype(np.float32)))
+
+
+def test_labels_of_two_classes_may_be_probabilities(tmp_path: Path) -> None:
+    made = tf.estimator.LinearClassifier(COLUMNS, str(tmp_path))
+    made.train(rows(np.linspace(0, 1, 64).astype(np.float32), shuffle=True), steps=1)
+
+
+@pytest.mark.parametrize("vocabulary", [None, ["a", "b", "c"]])
+def test_labels_with_a_column_for_each_class_are_an_error(tmp_path: Path, vocabulary: list[str] | None) -> None:
+    made = tf.estimator.LinearClassifier(COLUMNS, str(tmp_path), n_classes=3, label_vocabulary=vocabulary)
+    labels = np.eye(3, dtype=np.int64)[THREE]
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"labels have shape \(.*, 3\);.*\[batch\] or \[batch, 1\]"
+    ):
+        made.train(rows(labels if vocabulary is None else labels.astype(str).astype(object)))
+
+
 def test_a_categorical_column_in_a_network_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="column 'kind' is categorical; an indicator_column or embedding_column"):
         tf.estimator.DNNClassifier([2], COLUMNS, str(tmp_path)).train(rows(BINARY))
@@ -135,13 +156,15 @@ def test_a_feature_that_is_missing_is_an_error(tmp_path: Path) -> None:
         made.train(rows(NUMBERS))
 
 
-def test_a_number_that_is_no_category_is_an_error() -> None:
+@pytest.mark.parametrize("wrong", [5, -2])
+def test_a_number_that_is_no_category_is_an_error(wrong: int) -> None:
     column = tf.feature_column.categorical_column_with_identity("n", 2)
+    message = f"categorical_column_with_identity 'n': numbers from 0 to 1 are required.*{wrong}"
     with tf.Graph().as_default(), tf.Session() as session:
         number = tf.placeholder(tf.int64, [None, 1])
         layer = tf.feature_column.input_layer({"n": number}, [tf.feature_column.indicator_column(column)])
-        with pytest.raises(tf.errors.InvalidArgumentError, match="5"):
-            session.run(layer, {number: [[5]]})
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            session.run(layer, {number: [[wrong]]})
 
 
 @pytest.mark.parametrize(

@@ -201,9 +201,13 @@ class IdentityColumn(CategoricalColumn):
             )
         numbers = cast(values, int64)
         if self.default_value is None:
-            checks = [assert_greater_equal(numbers, convert_to_tensor(-1, int64))]
-            checks.append(assert_less(numbers, convert_to_tensor(self.buckets, int64)))
-            with control_dependencies(checks):
+            message = (
+                f"categorical_column_with_identity '{self.key}': numbers from 0 to {self.buckets - 1} are required, or "
+                "-1 for none"
+            )
+            least = assert_greater_equal(numbers, convert_to_tensor(-1, int64), message=message)
+            below = assert_less(numbers, convert_to_tensor(self.buckets, int64), message=message)
+            with control_dependencies([least, below]):
                 found: Tensor = apply_op("Identity", [numbers])
                 return found
         outside = apply_op(
