@@ -121,7 +121,7 @@ def all_points() -> Any:
 
 
 def test_the_estimator_finds_clusters(tmp_path: Path) -> None:
-    made = Estimator(3, str(tmp_path), initial_clusters="kmeans_plus_plus", use_mini_batch=False, seed=2)
+    made = Estimator(3, str(tmp_path), initial_clusters="kmeans_plus_plus", use_mini_batch=False, random_seed=2)
     before = np.inf
     for _ in range(4):
         made.train(all_points)
@@ -148,6 +148,33 @@ def test_training_ends_when_the_loss_stays(tmp_path: Path) -> None:
     made = Estimator(3, str(tmp_path), initial_clusters=START, use_mini_batch=False, relative_tolerance=1e-4)
     made.train(lambda: tf.constant(POINTS), steps=200)
     assert made.get_variable_value("global_step") < 20
+
+
+def few_points() -> Any:
+    return tf.train.limit_epochs(tf.constant(POINTS[:2]), num_epochs=1)
+
+
+@pytest.mark.parametrize("use_mini_batch", [True, False])
+def test_fewer_random_points_than_clusters_are_an_error(tmp_path: Path, use_mini_batch: bool) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="ended after 2 points were chosen for 3 clusters"):
+        Estimator(3, str(tmp_path), use_mini_batch=use_mini_batch).train(few_points)
+
+
+def test_fewer_points_than_clusters_that_are_to_be_far_apart_are_an_error(tmp_path: Path) -> None:
+    made = Estimator(3, str(tmp_path), initial_clusters="kmeans_plus_plus")
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"has x points for y clusters;.*\[2\] \[3\]"):
+        made.train(few_points)
+
+
+def test_a_seed_chooses_the_same_centers_by_both_names(tmp_path: Path) -> None:
+    makers = [lambda folder: Estimator(3, folder, random_seed=3)]
+    makers.append(lambda folder: tf.estimator.experimental.KMeans(3, folder, seed=3))
+    found = []
+    for i, make in enumerate(makers):
+        made = make(str(tmp_path / str(i)))
+        made.train(lambda: tf.constant(POINTS), steps=1)
+        found.append(made.cluster_centers())
+    np.testing.assert_array_equal(found[0], found[1])
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,10 @@ class KMeans:
         train = step.operation(points, nearest, self._count, self._cosine)
         return all_scores, nearest, scores, initialized, centers, init, train
 
+    def counts(self, centers: Any) -> tuple[Any, Any]:
+        """How many centers there are, and how many there are to be."""
+        return shape(centers.value())[0], self._count
+
     @staticmethod
     def _variable(name: str) -> Any:
         """A variable whose shape is known when there are centers."""
@@ -131,7 +135,8 @@ class KMeans:
                 lambda: identity(whole),
                 lambda: gather(whole, random_uniform([remaining], 0, number, int32, self._seed)),
             )
-        with control_dependencies([assert_greater_equal(number, remaining)]):
+        message = "KMeans: kmeans_plus_plus has x points for y clusters; as many points at least are required"
+        with control_dependencies([assert_greater_equal(number, remaining, message=message)]):
             return self._far_apart(identity(whole), number, remaining)
 
     def _far_apart(self, points: Any, number: Any, count: Any) -> Any:

@@ -33,6 +33,7 @@ from timberframe.feature_column.inputs import input_layer
 from timberframe.summary.functions import scalar
 from timberframe.train.session_run_hook import SessionRunArgs, SessionRunHook
 from timberframe.train.steps import get_global_step
+from timberframe_core.errors import InvalidArgumentError, OutOfRangeError
 from timberframe_core.graph.apply import apply_op
 
 
@@ -41,8 +42,8 @@ class KMeansClustering(Estimator):
 
     input_fn gives points [batch, dimensions], or a dict of features, which are put side by side by feature_columns or
     in the order of their names. With use_mini_batch a training step moves the centers by a batch, else input_fn is to
-    give all points at once. seed: of what is drawn. relative_tolerance: training ends when the loss changes by less
-    than that part of it. The others are those of Estimator.
+    give all points at once. random_seed: of what is drawn. relative_tolerance: training ends when the loss changes by
+    less than that part of it. The others are those of Estimator.
     """
 
     SQUARED_EUCLIDEAN_DISTANCE = SQUARED_EUCLIDEAN_DISTANCE
@@ -60,7 +61,7 @@ class KMeansClustering(Estimator):
         model_dir: Any = None,
         initial_clusters: Any = RANDOM_INIT,
         distance_metric: str = SQUARED_EUCLIDEAN_DISTANCE,
-        seed: int | None = None,
+        random_seed: int | None = 0,
         use_mini_batch: bool = True,
         mini_batch_steps_per_iteration: int = 1,
         kmeans_plus_plus_num_retries: int = 2,
@@ -75,7 +76,7 @@ class KMeansClustering(Estimator):
         def model_fn(features: Any, mode: str, config: Any) -> EstimatorSpec:
             graph = KMeans(
                 _points(features, columns), num_clusters, initial_clusters, distance_metric, use_mini_batch,
-                mini_batch_steps_per_iteration, seed, kmeans_plus_plus_num_retries,
+                mini_batch_steps_per_iteration, random_seed, kmeans_plus_plus_num_retries,
             )  # fmt: skip
             return _spec(graph, mode, config, relative_tolerance)
 
@@ -111,12 +112,12 @@ def _points(features: Any, columns: list[FeatureColumn] | None) -> Any:
 
 
 def _spec(graph: KMeans, mode: str, config: Any, tolerance: float | None) -> EstimatorSpec:
-    all_scores, nearest, scores, initialized, _, init, train = graph.training_graph()
+    all_scores, nearest, scores, initialized, centers, init, train = graph.training_graph()
     loss: Any = reduce_sum(scores[0])
     scalar("loss/raw", loss)
     with control_dependencies([train, assign_add(get_global_step(), 1)]):
         step = apply_op("Identity", [loss])
-    hooks: list[SessionRunHook] = [_InitializeHook(init, initialized, config)]
+    hooks: list[SessionRunHook] = [_InitializeHook(init, initialized, graph.counts(centers), config)]
     if tolerance is not None:
         hooks.append(_ToleranceHook(loss, tolerance))
     index, distances = KMeansClustering.CLUSTER_INDEX, KMeansClustering.ALL_DISTANCES
@@ -134,8 +135,8 @@ class _InitializeHook(SessionRunHook):
     The checkpoint of the beginning, which is there by then, is written anew: input may end before the first step.
     """
 
-    def __init__(self, init: Any, initialized: Any, config: Any) -> None:
-        self._init, self._initialized, self._config = init, initialized, config
+    def __init__(self, init: Any, initialized: Any, counts: Any, config: Any) -> None:
+        self._init, self._initialized, self._counts, self._config = init, initialized, counts, config
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Runs the initialization until there are enough centers."""
@@ -143,12 +144,22 @@ class _InitializeHook(SessionRunHook):
             return
         while not session.run(self._initialized):
             if self._config.is_chief:
-                session.run(self._init)
+                self._choose(session)
             else:
                 time.sleep(1)
         if self._config.is_chief:
             saver = get_collection(GraphKeys.SAVERS)[0]
             saver.save(session, os.path.join(self._config.model_dir, "model.ckpt"), get_global_step())
+
+    def _choose(self, session: Any) -> None:
+        try:
+            session.run(self._init)
+        except OutOfRangeError:
+            chosen, clusters = session.run(self._counts)
+            raise InvalidArgumentError(
+                f"KMeansClustering: input_fn ended after {chosen} points were chosen for {clusters} clusters; as many "
+                "points as clusters are required"
+            ) from None
 
 
 class _ToleranceHook(SessionRunHook):
