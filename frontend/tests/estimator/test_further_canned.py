@@ -219,6 +219,11 @@ def test_specs_of_examples_have_labels_and_weights() -> None:
     assert list(ESTIMATORS.regressor_parse_example_spec(WIDE, "y", label_dimension=3)["y"].shape) == [3]
 
 
+def test_columns_in_place_of_the_folder_are_an_error() -> None:
+    with pytest.raises(TypeError, match=r"DNNLinearCombinedClassifier: model_dir is .*; a path is required"):
+        ESTIMATORS.DNNLinearCombinedClassifier([x], dnn_feature_columns=[x], dnn_hidden_units=[3])
+
+
 def test_experimental_names() -> None:
     assert issubclass(ESTIMATORS.experimental.KMeans, tf.contrib.factorization.KMeansClustering)
     assert callable(ESTIMATORS.experimental.stop_if_no_decrease_hook)

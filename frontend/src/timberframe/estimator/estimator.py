@@ -56,7 +56,7 @@ class Estimator:
         self._model_fn = model_fn
         self._params = copy.deepcopy({} if params is None else params)
         config = RunConfig() if config is None else instance(config, RunConfig, "Estimator: config", "a RunConfig")
-        self._model_dir = _model_dir(model_dir, config.model_dir)
+        self._model_dir = _model_dir(type(self).__name__, model_dir, config.model_dir)
         self._config = copy.deepcopy(config).replace(model_dir=self._model_dir)
         self._warm_start = WarmStartSettings.of(warm_start_from)
 
@@ -280,13 +280,13 @@ class _MissingModelError(NotFoundError, ValueError):
     """There is nothing trained yet; TensorFlow raises a ValueError."""
 
 
-def _model_dir(given: Any, configured: str | None) -> str:
+def _model_dir(owner: str, given: Any, configured: str | None) -> str:
     if given is None:
         return configured or tempfile.mkdtemp()
-    folder: str = os.fspath(given)
+    folder: str = os.fspath(instance(given, (str, bytes, os.PathLike), f"{owner}: model_dir", "a path"))
     if configured is not None and configured != folder:
         raise InvalidArgumentError(
-            f"Estimator: model_dir is '{folder}', and config has '{configured}'; give one, or equal ones"
+            f"{owner}: model_dir is '{folder}', and config has '{configured}'; give one, or equal ones"
         )
     return folder
 
