@@ -243,6 +243,19 @@ def test_a_network_learns(session: tf.Session) -> None:
         (lambda: tf.nn.dynamic_rnn(3, X, dtype=tf.float32), "cell is 3; an RNNCell is required"),
         (lambda: tf.nn.dynamic_rnn(cells.GRUCell(4), X), "initial_state and dtype are None"),
         (lambda: tf.nn.dynamic_rnn(cells.GRUCell(4), X, [1, 2], None, None, tf.float32), "2 sequence lengths for 3"),
+        (
+            lambda: tf.nn.dynamic_rnn(cells.LSTMCell(4), X, initial_state=tf.zeros([3, 4])),
+            r"tf.nn.dynamic_rnn: initial_state is .*Tensor.*state_size, LSTMStateTuple\(c=4, h=4\), are required",
+        ),
+        (lambda: tf.nn.static_rnn(cells.LSTMCell(4), [X[:, 0]], tf.zeros([3, 4])), "tf.nn.static_rnn: initial_state"),
+        (
+            lambda: tf.nn.dynamic_rnn(cells.GRUCell(4), X[:, 0], dtype=tf.float32),
+            r"inputs have shape \(3, 2\); rank 3 at least, \[batch, time, features\], is required",
+        ),
+        (
+            lambda: tf.nn.dynamic_rnn(cells.GRUCell(4), X[0, 0], dtype=tf.float32, time_major=True),
+            r"inputs have shape \(2,\); rank 3 at least, \[time, batch, features\], is required",
+        ),
         (lambda: tf.nn.static_rnn(cells.GRUCell(4), [], dtype=tf.float32), r"inputs is \[\]; a list of tensors"),
         (lambda: cells.MultiRNNCell([]), r"cells is \[\]"),
         (lambda: cells.DropoutWrapper(cells.GRUCell(4), 1.5), "input_keep_prob is 1.5"),

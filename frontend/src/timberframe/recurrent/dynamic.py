@@ -13,7 +13,15 @@ from timberframe.api.selection import cast, where
 from timberframe.api.tensor_array import TensorArray
 from timberframe.api.variable_scope import variable_scope
 from timberframe.recurrent.base import RNNCell, zeros_for
-from timberframe.recurrent.steps import check_cell, ends, first_state, kept, lengths_of, transpose_batch_time
+from timberframe.recurrent.steps import (
+    check_cell,
+    check_rank,
+    ends,
+    first_state,
+    kept,
+    lengths_of,
+    transpose_batch_time,
+)
 from timberframe_core import nest
 from timberframe_core.dtypes import as_dtype, int32, int64
 from timberframe_core.graph.apply import apply_op
@@ -43,6 +51,7 @@ def dynamic_rnn(
     check_cell("dynamic_rnn", cell)
     with variable_scope(scope or "rnn"):
         given = nest.map_structure(convert_to_tensor, inputs)
+        check_rank(given, time_major)
         steps = given if time_major else nest.map_structure(transpose_batch_time, given)
         first = nest.flatten(steps)[0]
         sizes = shape(first)

@@ -9,8 +9,9 @@ from timberframe.api.framework import convert_to_tensor
 from timberframe.api.selection import cast, where
 from timberframe.recurrent.base import RNNCell
 from timberframe_core import nest
+from timberframe_core.arguments import brief
 from timberframe_core.dtypes import int32
-from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.graph.operation import Tensor
 from timberframe_core.shapes import format_shape
@@ -20,6 +21,17 @@ def check_cell(function: str, cell: Any, module: str = "tf.nn") -> None:
     """Raises InvalidArgumentError for what is no cell."""
     if not isinstance(cell, RNNCell) and not (callable(cell) and hasattr(cell, "state_size")):
         raise InvalidArgumentError(f"{module}.{function}: cell is {cell!r}; an RNNCell is required")
+
+
+def check_rank(inputs: Any, time_major: bool) -> None:
+    """Raises InvalidArgumentError for inputs of `dynamic_rnn` that have no axis besides time and batch."""
+    for tensor in nest.flatten(inputs):
+        if tensor.static_shape is not None and len(tensor.static_shape) < 3:
+            axes = "[time, batch, features]" if time_major else "[batch, time, features]"
+            raise InvalidArgumentError(
+                f"tf.nn.dynamic_rnn: inputs have shape {format_shape(tensor.static_shape)}; rank 3 at least, {axes}, "
+                "is required"
+            )
 
 
 def lengths_of(given: Any, batch: Any) -> Tensor | None:
@@ -43,7 +55,13 @@ def lengths_of(given: Any, batch: Any) -> Tensor | None:
 def first_state(cell: Any, given: Any, batch: Any, dtype: Any, function: str) -> Any:
     """The given state, or zeros."""
     if given is not None:
-        nest.assert_same_structure(cell.state_size, given, check_types=False)
+        try:
+            nest.assert_same_structure(cell.state_size, given, check_types=False)
+        except InvalidTypeError:
+            raise InvalidTypeError(
+                f"tf.nn.{function}: initial_state is {brief(given)}; tensors in the form of the cell's "
+                f"state_size, {cell.state_size}, are required"
+            ) from None
         return nest.map_structure(convert_to_tensor, given)
     if dtype is None:
         raise InvalidArgumentError(f"tf.nn.{function}: initial_state and dtype are None; give one of them")
