@@ -54,9 +54,6 @@ def test_data_parallel_steps_of_processes_that_share_cores(model: ModuleType, na
         assert said == fifth(line["steps"][MEDIAN])
 
 
-@pytest.mark.skipif(
-    not (BENCHMARKS / "results" / "parameter-server.json").exists(), reason="a machine must be quiet to measure it"
-)
 def test_a_parameter_server_on_one_machine(model: ModuleType) -> None:
     lines = results("parameter-server")
     host = sum(lines[0]["processor"])
