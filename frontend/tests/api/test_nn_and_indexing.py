@@ -80,6 +80,12 @@ def test_conv2d_transpose_has_the_shape_that_was_asked_for() -> None:
     assert (y.op.type, y.static_shape) == ("Conv2DBackpropInput", (1, 8, 8, 2))
 
 
+def test_conv2d_transpose_says_which_size_is_negative() -> None:
+    x = tf.placeholder(tf.float32, [None, 4, 4, 5])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"input_sizes is \[-1, 8, 8, 2\]; sizes of 0 or more"):
+        tf.nn.conv2d_transpose(x, tf.zeros([3, 3, 2, 5]), [-1, 8, 8, 2], 2)
+
+
 def test_conv2d_transpose_refuses_a_shape_that_does_not_convolve_to_the_input() -> None:
     with pytest.raises(InvalidArgumentError, match=r"out_backprop has shape \(1, 4, 4, 5\); it must have"):
         tf.nn.conv2d_transpose(tf.zeros([1, 4, 4, 5]), tf.zeros([3, 3, 2, 5]), [1, 9, 8, 2], 2)

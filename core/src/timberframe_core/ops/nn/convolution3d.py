@@ -14,6 +14,7 @@ from timberframe_core.ops.definition.gradients import apply_op, shape_of
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import late_errors
+from timberframe_core.ops.nn.convolution_gradients import Sizes, described_shape
 from timberframe_core.ops.nn.windows import (
     channel_axis,
     check_window_attr,
@@ -25,8 +26,6 @@ from timberframe_core.ops.nn.windows import (
     widen,
 )
 from timberframe_core.shapes import Shape, format_shape, merge
-
-Sizes = Sequence[int | None]
 
 
 def _convolved(c: InferenceContext, x: Sizes, filter: Sizes) -> tuple[int | None, ...]:
@@ -58,24 +57,16 @@ def _check_gradient(c: InferenceContext, x: Sizes, filter: Sizes) -> None:
         ) from None
 
 
-def _described(c: InferenceContext, i: int, name: str) -> Sizes:
-    (length,) = c.require_rank(i, 1)
-    if length not in (None, 5):
-        raise c.late_error(f"{name} has {length} values; it must have 5")
-    sizes = c.shape_value(i)
-    return (None,) * 5 if sizes is None else sizes
-
-
 @late_errors
 def _input_shape(c: InferenceContext) -> Sequence[Shape]:
-    sizes, filter = _described(c, 0, "input_sizes"), c.require_rank(1, 5)
+    sizes, filter = described_shape(c, 0, "input_sizes", (5,)), c.require_rank(1, 5)
     _check_gradient(c, sizes, filter)
     return [tuple(sizes)]
 
 
 @late_errors
 def _filter_shape(c: InferenceContext) -> Sequence[Shape]:
-    x, sizes = c.require_rank(0, 5), _described(c, 1, "filter_sizes")
+    x, sizes = c.require_rank(0, 5), described_shape(c, 1, "filter_sizes", (5,))
     _check_gradient(c, x, sizes)
     return [tuple(sizes)]
 

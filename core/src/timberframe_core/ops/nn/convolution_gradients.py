@@ -51,20 +51,24 @@ def _check_gradient(c: InferenceContext, depthwise: bool, x: Sizes, filter: Size
         ) from None
 
 
-def _described(c: InferenceContext, i: int, name: str, counts: tuple[int, ...]) -> Sizes:
-    """The shape that input i describes."""
+def described_shape(c: InferenceContext, i: int, name: str, counts: tuple[int, ...]) -> Sizes:
+    """The shape that input i describes by one of these counts of values, the first one where nothing is known."""
     (length,) = c.require_rank(i, 1)
     if length is not None and length not in counts:
         raise c.late_error(f"{name} has {length} values; it must have {' or '.join(map(str, counts))}")
-    sizes = c.shape_value(i)
-    return (None,) * 4 if sizes is None else sizes
+    value, sizes = c.value(i), c.shape_value(i)
+    if value is not None and any(n < 0 for n in value):
+        raise c.late_error(
+            f"{name} is {value.tolist()}; sizes of at least 0 are required, of a batch as tf.shape gives it"
+        )
+    return (None,) * counts[0] if sizes is None else sizes
 
 
 def _input_gradient_shape(c: InferenceContext, depthwise: bool) -> Sequence[Shape]:
     check_attrs(c)
     filter, gradient = c.require_rank(1, 4), c.require_rank(2, 4)
     check_filter(c, filter)
-    sizes = _described(c, 0, "input_sizes", (4,) if depthwise else (4, 2))
+    sizes = described_shape(c, 0, "input_sizes", (4,) if depthwise else (4, 2))
     if len(sizes) == 2:  # height and width alone
         nhwc: Any = (gradient[0], *sizes, filter[2])
         sizes = layout(nhwc, c.attrs["data_format"])
@@ -75,7 +79,7 @@ def _input_gradient_shape(c: InferenceContext, depthwise: bool) -> Sequence[Shap
 def _filter_gradient_shape(c: InferenceContext, depthwise: bool) -> Sequence[Shape]:
     check_attrs(c)
     x, gradient = c.require_rank(0, 4), c.require_rank(2, 4)
-    sizes = _described(c, 1, "filter_sizes", (4,))
+    sizes = described_shape(c, 1, "filter_sizes", (4,))
     check_filter(c, sizes)
     _check_gradient(c, depthwise, x, sizes, gradient)
     return [tuple(sizes)]
