@@ -58,9 +58,7 @@ def described_shape(c: InferenceContext, i: int, name: str, counts: tuple[int, .
         raise c.late_error(f"{name} has {length} values; it must have {' or '.join(map(str, counts))}")
     value, sizes = c.value(i), c.shape_value(i)
     if value is not None and any(n < 0 for n in value):
-        raise c.late_error(
-            f"{name} is {value.tolist()}; sizes of at least 0 are required, of a batch as tf.shape gives it"
-        )
+        raise c.late_error(f"{name} is {value.tolist()}; sizes of 0 or more are required (tf.shape gives unknown ones)")
     return (None,) * counts[0] if sizes is None else sizes
 
 
