@@ -8,6 +8,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import NoneType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -131,7 +132,7 @@ class BaseSession(Evaluator):
                 f"fetches or feeds cannot be used as keys ({e}); tensors or names are required"
             ) from None
         if runner is None or self._version != self.graph.version:
-            runner = self._planned(key, lambda: self._make_runner(fetches, feed_dict))
+            runner = self._planned(key, partial(self._make_runner, fetches, feed_dict))
         if self.closed:
             raise WrongStateError("session is closed; make a new one to run again")
         return runner
