@@ -11,33 +11,12 @@ import pytest
 
 import timberframe as tf
 
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(64, 2)).astype(np.float32)
-KINDS = np.array(["a", "b"], object)[RNG.integers(0, 2, 64)]
-FEATURES = {"x": X, "kind": KINDS, "weight": np.linspace(0.5, 1.5, 64).astype(np.float32)}
-NUMBERS = (X @ [1.0, -2.0] + np.where(KINDS == "a", 1.0, -1.0)).astype(np.float32)
-BINARY = (NUMBERS > 0).astype(np.int64)
+from .conftest import BINARY, FEATURES, KINDS, NUMBERS, X, config, kind, rows, trained, x
+
 THREE = np.digitize(NUMBERS, [-1, 1])
 
-x = tf.feature_column.numeric_column("x", shape=2)
-kind = tf.feature_column.categorical_column_with_vocabulary_list("kind", ["a", "b"])
 COLUMNS = [x, kind]
 DENSE = [x, tf.feature_column.embedding_column(kind, 2)]
-
-
-def rows(labels: Any, shuffle: bool = False) -> Any:
-    epochs = None if shuffle else 1
-    return tf.estimator.inputs.numpy_input_fn(FEATURES, labels, batch_size=16, num_epochs=epochs, shuffle=shuffle)
-
-
-def config() -> Any:
-    return tf.estimator.RunConfig(tf_random_seed=1)
-
-
-def trained(made: Any, labels: Any, steps: int = 150) -> dict[str, Any]:
-    made.train(rows(labels, shuffle=True), steps=steps)
-    found: dict[str, Any] = made.evaluate(rows(labels))
-    return found
 
 
 def test_a_linear_classifier_learns(tmp_path: Path) -> None:
@@ -132,7 +111,11 @@ def test_labels_of_several_classes_that_are_no_integers_are_an_error(tmp_path: P
 
 def test_labels_of_two_classes_may_be_probabilities(tmp_path: Path) -> None:
     made = tf.estimator.LinearClassifier(COLUMNS, str(tmp_path))
-    made.train(rows(np.linspace(0, 1, 64).astype(np.float32), shuffle=True), steps=1)
+    labels = np.linspace(0, 1, 64).astype(np.float32)
+    made.train(rows(labels, shuffle=True), steps=50)
+    found = made.evaluate(rows(labels))
+    assert found["label/mean"] == pytest.approx(0.5)
+    assert found["average_loss"] < np.log(2)  # that of a model which has learned nothing
 
 
 @pytest.mark.parametrize("vocabulary", [None, ["a", "b", "c"]])

@@ -133,7 +133,7 @@ def crossed_column(keys: Sequence[Any], hash_bucket_size: int, hash_key: int | N
     """A column of the combinations of categories, as numbers below hash_bucket_size; TensorFlow's are the same.
 
     keys: two at least: names of features of strings or integers, or columns of categories other than those by a hash,
-    bucketized ones among them; the combinations of a crossed column are made anew. hash_key: what the hashes begin
+    bucketized ones among them; the combinations of a crossed column are made again. hash_key: what the hashes begin
     with.
     """
     given = list(keys) if isinstance(keys, list | tuple) else [keys]

@@ -132,7 +132,7 @@ def _spec(graph: KMeans, mode: str, config: Any, tolerance: float | None) -> Est
 class _InitializeHook(SessionRunHook):
     """Chooses centers before the first step; others than the chief wait for them.
 
-    The checkpoint of the beginning, which is there by then, is written anew: input may end before the first step.
+    The checkpoint of the beginning, which is there by then, is written again: input may end before the first step.
     """
 
     def __init__(self, init: Any, initialized: Any, counts: Any, config: Any) -> None:
