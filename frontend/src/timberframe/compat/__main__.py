@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import runpy
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,7 +45,8 @@ def _own_frames(frames: TracebackType | None) -> TracebackType | None:
 
 
 def _starts(file: str) -> bool:
-    return "runpy" in file or Path(file).parent == Path(__file__).parent
+    """Whether the code that starts programs is in this file."""
+    return file in ("<frozen runpy>", runpy.__file__) or Path(file).parent == Path(__file__).parent
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

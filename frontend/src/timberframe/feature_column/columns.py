@@ -79,14 +79,14 @@ class CategoricalColumn(FeatureColumn):
 
 
 @dataclass(frozen=True)
-class NumericColumn(DenseColumn):
-    """See `numeric_column`."""
+class Numbers:
+    """A feature of numbers, of each example or of each of its steps."""
 
     key: str
     shape: tuple[int, ...]
     default_value: Any
     dtype: DType
-    normalizer_fn: Callable[[Tensor], Any] | None
+    normalizer_fn: Callable[[Any], Any] | None
 
     @property
     def name(self) -> str:
@@ -97,6 +97,11 @@ class NumericColumn(DenseColumn):
     def size(self) -> int:
         """The elements of its shape."""
         return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class NumericColumn(Numbers, DenseColumn):
+    """See `numeric_column`."""
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:

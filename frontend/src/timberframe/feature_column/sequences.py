@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from timberframe.feature_column.columns import (
     CategoricalColumn,
     FeatureColumn,
     Features,
+    Numbers,
     categorical_column_with_identity,
     cells,
     feature,
@@ -29,7 +29,7 @@ from timberframe.feature_column.words import (
     categorical_column_with_vocabulary_file,
     categorical_column_with_vocabulary_list,
 )
-from timberframe_core.dtypes import DType, as_dtype, float32, int64, string
+from timberframe_core.dtypes import as_dtype, float32, int64, string
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.operation import Tensor
@@ -78,24 +78,8 @@ class SequenceCategoricalColumn(CategoricalColumn):
 
 
 @dataclass(frozen=True)
-class SequenceNumericColumn(SequenceColumn):
+class SequenceNumericColumn(Numbers, SequenceColumn):
     """See `sequence_numeric_column`."""
-
-    key: str
-    shape: tuple[int, ...]
-    default_value: float
-    dtype: DType
-    normalizer_fn: Callable[[Any], Any] | None
-
-    @property
-    def name(self) -> str:
-        """The feature's."""
-        return self.key
-
-    @property
-    def size(self) -> int:
-        """The elements of its shape."""
-        return math.prod(self.shape)
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
