@@ -18,10 +18,20 @@ from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import convert_to_tensor
 
 
-def _fraction(global_step: Any, decay_steps: Any, staircase: bool, rate: Any, function: str) -> Any:
-    """How many times `decay_steps` have passed, whole times with staircase."""
+def _require_step(global_step: Any, function: str) -> None:
     if global_step is None:
         raise InvalidArgumentError(f"tf.train.{function}: global_step is None; a step is required")
+
+
+def _rate(learning_rate: Any, global_step: Any, function: str) -> Any:
+    """The rate to begin with as a tensor; an error without a step to make it smaller by."""
+    _require_step(global_step, function)
+    return convert_to_tensor(learning_rate, name="learning_rate")
+
+
+def _fraction(global_step: Any, decay_steps: Any, staircase: bool, rate: Any, function: str) -> Any:
+    """How many times `decay_steps` have passed, whole times with staircase."""
+    _require_step(global_step, function)
     passed = cast(global_step, rate.dtype) / cast(decay_steps, rate.dtype)
     return call_op("Floor", passed) if staircase else passed
 
@@ -83,9 +93,7 @@ def polynomial_decay(
     cycle: once there, begins again over a multiple of decay_steps; else it stays there.
     """
     with name_scope(name, "PolynomialDecay"):
-        rate: Any = convert_to_tensor(learning_rate, name="learning_rate")
-        if global_step is None:
-            raise InvalidArgumentError("tf.train.polynomial_decay: global_step is None; a step is required")
+        rate = _rate(learning_rate, global_step, "polynomial_decay")
         step, steps = cast(global_step, rate.dtype), cast(decay_steps, rate.dtype)
         if cycle:
             multiple = call_op("Ceil", step / steps)
@@ -102,9 +110,7 @@ def cosine_decay(
 ) -> Any:
     """From learning_rate to alpha times it within decay_steps, along half a cosine (Loshchilov and Hutter 2017)."""
     with name_scope(name, "CosineDecay"):
-        rate: Any = convert_to_tensor(learning_rate, name="learning_rate")
-        if global_step is None:
-            raise InvalidArgumentError("tf.train.cosine_decay: global_step is None; a step is required")
+        rate = _rate(learning_rate, global_step, "cosine_decay")
         steps = cast(decay_steps, rate.dtype)
         passed = call_op("Minimum", cast(global_step, rate.dtype), steps) / steps
         return rate * ((1 - alpha) * _half_cosine(passed) + alpha)
@@ -129,9 +135,7 @@ def cosine_decay_restarts(
     Loshchilov and Hutter 2017, SGDR: stochastic gradient descent with warm restarts. t_mul and m_mul are numbers.
     """
     with name_scope(name, "SGDRDecay"):
-        rate: Any = convert_to_tensor(learning_rate, name="learning_rate")
-        if global_step is None:
-            raise InvalidArgumentError("tf.train.cosine_decay_restarts: global_step is None; a step is required")
+        rate = _rate(learning_rate, global_step, "cosine_decay_restarts")
         passed = cast(global_step, rate.dtype) / cast(first_decay_steps, rate.dtype)
         if t_mul == 1.0:
             restart = call_op("Floor", passed)
@@ -159,9 +163,7 @@ def linear_cosine_decay(
     Bello et al. 2017, Neural optimizer search with reinforcement learning.
     """
     with name_scope(name, "LinearCosineDecay"):
-        rate: Any = convert_to_tensor(learning_rate, name="learning_rate")
-        if global_step is None:
-            raise InvalidArgumentError("tf.train.linear_cosine_decay: global_step is None; a step is required")
+        rate = _rate(learning_rate, global_step, "linear_cosine_decay")
         steps = cast(decay_steps, rate.dtype)
         passed = call_op("Minimum", cast(global_step, rate.dtype), steps) / steps
         return rate * ((alpha + 1.0 - passed) * _half_cosine(2.0 * num_periods * passed) + beta)
@@ -183,9 +185,7 @@ def noisy_linear_cosine_decay(
     variance_decay: that power. Bello et al. 2017, Neural optimizer search with reinforcement learning.
     """
     with name_scope(name, "NoisyLinearCosineDecay"):
-        rate: Any = convert_to_tensor(learning_rate, name="learning_rate")
-        if global_step is None:
-            raise InvalidArgumentError("tf.train.noisy_linear_cosine_decay: global_step is None; a step is required")
+        rate = _rate(learning_rate, global_step, "noisy_linear_cosine_decay")
         steps = cast(decay_steps, rate.dtype)
         step: Any = call_op("Minimum", cast(global_step, rate.dtype), steps)
         shrunk: Any = call_op("Pow", 1.0 + step, variance_decay)
