@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import timberframe as tf
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_cpu import timberframe_kernels
 from timberframe_cpu.testing import run_op
@@ -48,3 +49,10 @@ def test_an_index_outside_is_refused_or_ignored_as_for_numbers() -> None:
         run_op("ScatterNd", {}, inputs)
     ignored = run_op("ScatterNd", {"bad_indices_policy": "IGNORE"}, inputs)
     assert ignored[0].tolist() == [b"", b"a"]
+
+
+@pytest.mark.parametrize("seed", [7, 3])  # 7 is the number of tf.string, which equals that dtype
+def test_strings_are_shuffled_whatever_the_seed(seed: int) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        shuffled = tf.raw_ops.RandomShuffle(value=tf.constant(["a", "b", "c"]), seed=seed, seed2=1)
+        assert sorted(session.run(shuffled)) == [b"a", b"b", b"c"]

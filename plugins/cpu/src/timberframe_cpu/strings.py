@@ -106,7 +106,7 @@ def _in_numbers(node: KernelNode) -> KernelNode:
     def changed(value: Value) -> Value:
         return dataclasses.replace(value, dtype=_NUMBER.numpy) if value.dtype.hasobject else value
 
-    attrs = {name: _NUMBER if v == _STRING else v for name, v in node.attrs.items()}
+    attrs = {name: _NUMBER if v is _STRING else v for name, v in node.attrs.items()}
     inputs, outputs = list(map(changed, node.inputs)), list(map(changed, node.outputs))
     return dataclasses.replace(node, attrs=attrs, inputs=inputs, outputs=outputs, workspace_bytes=0)
 
