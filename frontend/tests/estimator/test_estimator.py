@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,17 @@ def test_a_loss_is_among_the_summaries(tmp_path: Path) -> None:
     tf.summary.FileWriterCache.clear()
     (events,) = tmp_path.glob("events*")
     assert [e.step for e in tf.train.summary_iterator(events) for v in e.summary.value if v.tag == "loss"] == [1, 3]
+
+
+def test_no_thread_outlives_an_estimator_that_was_used(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    made = estimator(tmp_path)
+    made.train(SHUFFLED, steps=3)
+    made.evaluate(ROWS)
+    list(made.predict(ROWS))
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive(), thread.name
 
 
 def test_hooks_and_listeners_are_called(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import threading
+import time
 import wave
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -163,6 +165,27 @@ def test_events_reach_the_file_with_flush(tmp_path: Path) -> None:
     writer.add_summary(tf.summary.Summary(value=[tf.summary.Summary.Value(tag="a", simple_value=1)]), 1)
     writer.flush()
     assert len(events(tmp_path)) == 2
+    writer.close()
+
+
+def test_events_reach_the_file_after_flush_secs(tmp_path: Path) -> None:
+    writer = tf.summary.FileWriter(tmp_path, flush_secs=0.05)
+    writer.add_summary(b"", 1)
+    ends = time.monotonic() + 10
+    while len(events(tmp_path)) < 2 and time.monotonic() < ends:
+        time.sleep(0.01)
+    assert len(events(tmp_path)) == 2
+    writer.close()
+
+
+def test_a_writer_without_waiting_events_needs_no_thread(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    writer = tf.summary.FileWriter(tmp_path)
+    writer.add_summary(b"", 1)
+    writer.flush()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive()
     writer.close()
 
 

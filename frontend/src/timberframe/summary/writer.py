@@ -49,6 +49,7 @@ class FileWriter:
         self._run_tags: set[str] = set()
         self._lock = threading.Lock()
         self._waiting = 0
+        self._timer: threading.Timer | None = None
         self._file: Any = None
         self._open()
         if graph is not None or graph_def is not None:
@@ -64,12 +65,8 @@ class FileWriter:
             path = Path(self._folder) / f"{name}.{number}"
         self._file = path.open("wb")
         self._path = str(path)
-        self._ends = threading.Event()
         self._write(messages.Event(wall_time=time.time(), file_version=_VERSION))
-        self._file.flush()
-        threading.Thread(
-            target=_flush_often, args=(weakref.ref(self), self._ends, self._flush_secs), daemon=True
-        ).start()
+        self._flush()
 
     def get_logdir(self) -> str:
         """The folder."""
@@ -136,9 +133,17 @@ class FileWriter:
         self._file.write(frame(event.SerializeToString()))
         self._waiting += 1
         if self._waiting > self._max_queue:
-            self._flush()
+            self._file.flush()
+            self._waiting = 0  # the timer goes on: a thread for every few events would cost more than they do
+        elif self._timer is None:
+            self._timer = threading.Timer(self._flush_secs, _flush_if_alive, (weakref.ref(self),))
+            self._timer.daemon = True
+            self._timer.start()
 
     def _flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._file is not None:
             self._file.flush()
         self._waiting = 0
@@ -151,7 +156,7 @@ class FileWriter:
     def close(self) -> None:
         """Ends the file."""
         with self._lock:
-            self._ends.set()
+            self._flush()
             if self._file is not None:
                 self._file.close()
                 self._file = None
@@ -169,13 +174,11 @@ class FileWriter:
         self.close()
 
 
-def _flush_often(writer: weakref.ref[FileWriter], ends: threading.Event, seconds: float) -> None:
-    while not ends.wait(seconds):
-        alive = writer()
-        if alive is None:
-            return
+def _flush_if_alive(writer: weakref.ref[FileWriter]) -> None:
+    """What a timer calls: it must not keep a writer that its program forgot, whose file ends with it."""
+    alive = writer()
+    if alive is not None:
         alive.flush()
-        del alive
 
 
 class FileWriterCache:

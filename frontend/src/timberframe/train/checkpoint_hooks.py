@@ -119,6 +119,7 @@ class CheckpointSaverHook(SessionRunHook):
             self._write_positions(session, step)  # the input may have ended since
         for listener in self._listeners:
             listener.end(session, step)
+        self._summary_writer.flush()
 
     def _save(self, session: Any, step: int) -> bool:
         """Writes a checkpoint; whether a listener wants the training to stop."""
