@@ -100,7 +100,8 @@ def _compare_convolutions(given: argparse.Namespace, console: Console, target: A
             convolutions.show(made, lacking, console)
             found += made
     if found:
-        console.print(f"all: {convolutions.total(found):.2f}x of ONNX Runtime, {threads} thread(s)", highlight=False)
+        ratios = convolutions.described(convolutions.total(found))
+        console.print(f"all: {ratios}, {threads} thread(s)", highlight=False)
     if given.json:
         about = Results(target.spec, threads, QUICK, cleared).to_dict()["environment"]
         content = {"environment": about, "threads": threads, "rows": [convolutions.to_dict(r) for r in found]}
