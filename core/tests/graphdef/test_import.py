@@ -333,10 +333,19 @@ def test_failed_import_leaves_the_graph_as_it_was(graph: tf.Graph) -> None:
     assert graph.get_operation_by_name("import/c")
 
 
-def test_name_that_is_taken_is_refused(graph: tf.Graph) -> None:
+def test_a_name_that_is_taken_gets_a_number(graph: tf.Graph) -> None:
     tf.constant(1, name="b")
-    with pytest.raises(tf.errors.InvalidArgumentError, match="operation 'b': exists already"):
-        tf.import_graph_def(small_graph_def(), name="")
+    (b,) = tf.import_graph_def(small_graph_def(), return_elements=["b"], name="")
+    assert b.name == "b_1"
+    assert graph.get_tensor_by_name("c:0").op.inputs[0].op is b
+
+
+def test_nodes_stay_together_under_their_new_names(graph: tf.Graph) -> None:
+    a = tf.constant(1, name="a")
+    with tf.colocate_with(a):
+        tf.constant(2, name="b")
+    tf.import_graph_def(graph.as_graph_def(), name="")
+    assert graph.get_operation_by_name("b_1").colocation_groups() == [b"loc:@a_1"]
 
 
 def test_unknown_return_element_is_refused(graph: tf.Graph) -> None:

@@ -102,15 +102,20 @@ def test_graph_without_variables_has_no_saver(session: tf.Session) -> None:
         assert graph.get_operation_by_name("one")
 
 
-def test_import_over_present_operations_changes_nothing(session: tf.Session) -> None:
-    tf.constant(1.0, name="one")
-    tf.constant(2.0, name="two")
-    meta = tf.train.export_meta_graph()
-    meta.graph_def.node[1].name = "three"
-    message = r"has 1 of its operations already, such as 'one'; import into an empty graph \(tf\.reset_default_graph"
-    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
-        tf.train.import_meta_graph(meta)
-    assert [op.name for op in session.graph.get_operations()] == ["one", "two"]
+def test_a_graph_is_imported_a_second_time_as_tensorflow_does(
+    session: tf.Session, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = trained(session, tmp_path)
+    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as other:
+        tf.train.import_meta_graph(f"{path}.meta")
+        assert not caplog.messages
+        saver = tf.train.import_meta_graph(f"{path}.meta")
+        saver.restore(other, path)
+        wanted, found = session.run("y:0", {"x:0": X}), other.run("y:0", {"x:0": X})
+        assert graph.get_operation_by_name("y_1")
+        assert [x.name for x in tf.get_collection("out")] == ["y:0", "y:0"]
+    np.testing.assert_array_equal(found, wanted)
+    assert "operations already, such as" in caplog.text
 
 
 def test_bad_files_and_arguments_are_refused(tmp_path: Path) -> None:

@@ -46,8 +46,9 @@ def import_graph_def(
     graph_def: our message, TensorFlow's, or serialised bytes. Of a file that is mapped with ACCESS_READ, large
     constants stay in the file, which must not change while they are used. input_map: tensors to use in place of the
     GraphDef's, by name (``a:0``, or ``^a`` for a control input). return_elements: names of tensors or operations to
-    return. name: put before all names, with a slash; "import" when None, nothing when empty. producer_op_list: an
-    OpList, from which the defaults of attrs that our ops do not have are known. op_dict is ignored, as in TensorFlow.
+    return. name: put before all names, with a slash; "import" when None, nothing when empty. A name that the graph has
+    already gets a number after it, as ``x_1``. producer_op_list: an OpList, from which the defaults of attrs that our
+    ops do not have are known. op_dict is ignored, as in TensorFlow.
 
     Raises NotFoundError naming all ops that are not registered, InvalidArgumentError for everything else that is wrong.
     """

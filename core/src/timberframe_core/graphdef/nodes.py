@@ -177,6 +177,7 @@ class NodeBuilder:
         self.producer = producer
         self.prefix = prefix
         self.producer_defaults = producer_defaults
+        self._renamed: dict[str, str] = {}
         self._inherits_device = graph.has_device_scope()
 
     def build(self, node: Node, inputs: Sequence[Tensor | None], control: Sequence[Operation]) -> Operation:
@@ -186,7 +187,7 @@ class NodeBuilder:
         """
         proto = node.proto
         attrs = self._attrs(proto, node.op_def)
-        name = self.prefix + proto.name
+        name = self._free_name(proto.name)
 
         known = [t for t in inputs if t is not None]
         if not known and inputs:
@@ -205,7 +206,7 @@ class NodeBuilder:
                 name,
                 control_inputs=control,
                 device=device,
-                colocation=tuple(self.prefix + other for other in colocated(proto)),
+                colocation=tuple(self._renamed.get(other, self.prefix + other) for other in colocated(proto)),
                 exact_name=True,
                 defer_errors=True,
             )
@@ -215,6 +216,15 @@ class NodeBuilder:
             op.outputs[0].forget()  # later iterations may bring any shape
         _add_output_shapes(op, proto)
         return op
+
+    def _free_name(self, name: str) -> str:
+        """The node's name in the graph, with a number after it where the graph has another node of that name."""
+        full = self.prefix + name
+        if full not in self.graph._by_name:
+            return full
+        with self.graph.name_scope(""):  # the prefix has its scopes already
+            self._renamed[name] = self.graph.unique_name(full)
+        return self._renamed[name]
 
     def _create_on_device(self, proto: Any, create: Callable[[str | None], Operation]) -> Operation:
         """Calls `create` with the node's own device, which surrounding device scopes complete."""

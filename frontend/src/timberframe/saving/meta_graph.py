@@ -16,7 +16,7 @@ from timberframe.saving.collections import (
 )
 from timberframe.train.queue_runner import QueueRunner
 from timberframe_core import __version__, logging
-from timberframe_core.errors import InvalidArgumentError, OpError
+from timberframe_core.errors import OpError
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.graphdef import messages
@@ -126,7 +126,7 @@ def load_meta_graph(
     if import_scope:
         with graph.name_scope(import_scope) as entered:
             scope = entered
-    _check_names(graph, graph_def, scope)
+    _warn_of_taken_names(graph, graph_def, scope)
     import_graph_def(graph_def, input_map=input_map, name=scope)
     known: dict[bytes, Variable] = {}
     for key, collection in sorted(meta.collection_def.items()):
@@ -136,14 +136,17 @@ def load_meta_graph(
     return meta
 
 
-def _check_names(graph: Graph, graph_def: Any, scope: str) -> None:
-    """Raises InvalidArgumentError where the graph has operations of the same names."""
+def _warn_of_taken_names(graph: Graph, graph_def: Any, scope: str) -> None:
+    """Warns where the graph has operations of the same names: as in TensorFlow, collections name those."""
     present = {op.name for op in graph.get_operations()}
     taken = [name for node in graph_def.node if (name := f"{scope}{node.name}") in present]
     if taken:
-        raise InvalidArgumentError(
-            f"meta_graph: the graph has {len(taken)} of its operations already, such as '{taken[0]}'; import into an "
-            "empty graph (tf.reset_default_graph() makes the default one empty) or into an import_scope"
+        logging.warning(
+            "meta_graph: the graph has %d of its operations already, such as '%s'; they are imported under other "
+            "names, and names in collections mean those that were there. An empty graph (tf.reset_default_graph()) or "
+            "an import_scope has no such names",
+            len(taken),
+            taken[0],
         )
 
 
