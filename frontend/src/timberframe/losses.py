@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from timberframe.api.calls import call_op
-from timberframe.api.composites import sigmoid_cross_entropy_with_logits
+from timberframe.api.cross_entropy import sigmoid_cross_entropy_with_logits
 from timberframe.api.framework import GraphKeys, add_to_collection, get_collection, name_scope
 from timberframe.api.reduction import reduction_axes, renamed
 from timberframe.api.selection import cast

@@ -136,6 +136,25 @@ def test_a_sequence_mask_takes_a_limit_of_another_dtype(dtype: tf.DType) -> None
         ]
 
 
+CROSS_ENTROPIES = [
+    "sigmoid_cross_entropy_with_logits",
+    "softmax_cross_entropy_with_logits",
+    "sparse_softmax_cross_entropy_with_logits",
+]
+
+
+@pytest.mark.parametrize("name", CROSS_ENTROPIES)
+def test_cross_entropies_take_no_arguments_without_names(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name}: an argument is given without its name; labels= and logits= must"):
+        getattr(tf.nn, name)(tf.zeros([2, 3]), tf.zeros([2, 3]))
+
+
+@pytest.mark.parametrize("name", CROSS_ENTROPIES)
+def test_cross_entropies_need_labels_and_logits(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name}: logits not given; both are required"):
+        getattr(tf.nn, name)(labels=tf.zeros([2, 3]))
+
+
 @pytest.mark.parametrize("dtype", [tf.int32, tf.int64, tf.uint8, tf.bool, tf.float64])
 @pytest.mark.parametrize("name", ["softmax_cross_entropy_with_logits", "softmax_cross_entropy_with_logits_v2"])
 def test_softmax_cross_entropy_takes_labels_of_any_dtype(name, dtype) -> None:

@@ -59,6 +59,8 @@ DIFFERENT = {
     "nest.flatten": "as nest.assert_same_structure",
     "nest.pack_sequence_as": "as nest.assert_same_structure",
     "nn.sigmoid_cross_entropy_with_logits": "has 1.15's first parameter, _sentinel",
+    "nn.softmax_cross_entropy_with_logits": "as nn.sigmoid_cross_entropy_with_logits",
+    "nn.sparse_softmax_cross_entropy_with_logits": "as nn.sigmoid_cross_entropy_with_logits",
     "numpy_function": "func, inp and Tout may be left out since 2.11",
     "manip.scatter_nd": "bad_indices_policy came before name in 2.19",
     "shape": "out_type is None by default since 2.13, and means int32 in graphs of TensorFlow 1",

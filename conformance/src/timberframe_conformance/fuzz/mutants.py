@@ -73,13 +73,13 @@ def _assembles_twice() -> None:
 @mutant("logistic-kink", "the gradient of the logistic loss at logit 0 is -label, the sum of subgradients of two kinks")
 def _logistic_kink() -> None:
     from timberframe import losses
-    from timberframe.api import composites
+    from timberframe.api import cross_entropy
 
     def loss(_sentinel: Any = None, labels: Any = None, logits: Any = None, name: Any = None) -> Any:
         x = tf.convert_to_tensor(logits)
         return tf.nn.relu(x) - x * labels + tf.math.log1p(tf.exp(-tf.abs(x)))
 
-    for module in (tf.nn, composites, losses):
+    for module in (tf.nn, cross_entropy, losses):
         replace(module, "sigmoid_cross_entropy_with_logits", lambda _: loss)
 
 

@@ -1,4 +1,4 @@
-"""Functions that are made of several ops: clipping by norm, grids, look-ups, losses."""
+"""Functions that are made of several ops: clipping by norm, grids, look-ups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from timberframe.api.arrays import rank
 from timberframe.api.calls import call_op
 from timberframe.api.embedding_parts import lookup_in_parts, tables_of
 from timberframe.api.framework import is_tensor, name_scope
-from timberframe.api.nn_arguments import labels_of
 from timberframe.api.reduction import reduction_axes
 from timberframe_core.arguments import instance, listed
 from timberframe_core.dtypes import NUMERIC, as_dtype, bool_, float32, int32
@@ -26,7 +25,7 @@ __all__ = ["clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "eye",
 NAMESPACES = {
     "linalg": ("eye", "global_norm"),
     "math": ("zero_fraction",),
-    "nn": ("crelu", "embedding_lookup", "sigmoid_cross_entropy_with_logits", "zero_fraction"),
+    "nn": ("crelu", "embedding_lookup", "zero_fraction"),
 }
 
 _SMALL_MATRIX = 1000  # elements up to which an identity matrix is stored instead of computed
@@ -204,24 +203,3 @@ def embedding_lookup(
         inner = call_op("Range", rank(ids), rank(rows), 1)
         clipped: Tensor = clip_by_norm(rows, max_norm, inner)
         return clipped
-
-
-def sigmoid_cross_entropy_with_logits(
-    _sentinel: None = None, labels: Any = None, logits: Any = None, name: str | None = None
-) -> Tensor:
-    """The logistic loss of each element, for labels in [0, 1]; the arguments must be named.
-
-    Computed as max(x, 0) - x z + log(1 + exp(-|x|)), which does not overflow; the gradient is sigmoid(x) - z.
-    """
-    if _sentinel is not None or labels is None or logits is None:
-        raise InvalidArgumentError("tf.nn.sigmoid_cross_entropy_with_logits: labels= and logits= must both be named")
-    with name_scope(name, "logistic_loss", [logits, labels]):
-        x = convert_to_tensor(logits)
-        z = labels_of("sigmoid_cross_entropy_with_logits", labels, x)
-        # Both terms select by one condition: the gradients of Relu and Abs at 0 would not add up to the correct one.
-        zeros = call_op("ZerosLike", x)
-        positive = call_op("GreaterEqual", x, zeros)
-        linear = call_op("Sub", call_op("SelectV2", positive, x, zeros), call_op("Mul", x, z))
-        return call_op(
-            "AddV2", linear, call_op("Log1p", call_op("Exp", call_op("SelectV2", positive, call_op("Neg", x), x)))
-        )

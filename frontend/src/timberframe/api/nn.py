@@ -1,27 +1,24 @@
-"""`tf.nn.*` functions of convolution, pooling, normalisation and cross entropy."""
+"""`tf.nn.*` functions of convolution, pooling and normalisation."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from timberframe.api.arrays import rank, reshape, shape, squeeze, stop_gradient, transpose
-from timberframe.api.axis_order import move_to_end
+from timberframe.api.arrays import rank, squeeze, stop_gradient
 from timberframe.api.framework import name_scope
 from timberframe.api.nn_arguments import either, padding_attrs, spatial_values
 from timberframe.api.selection import cast
-from timberframe_core.dtypes import bfloat16, float16, float32, int32
+from timberframe_core.dtypes import bfloat16, float16, float32
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.operation import Tensor
-from timberframe_core.shapes import format_shape
 
 NAMESPACES = {
     "nn": (
         "avg_pool", "avg_pool2d", "batch_norm_with_global_normalization", "batch_normalization", "bias_add",
         "bias_add_v1", "conv2d", "depthwise_conv2d", "depthwise_conv2d_native", "fused_batch_norm", "l2_normalize",
         "local_response_normalization", "lrn", "max_pool", "max_pool2d", "moments", "relu_layer", "separable_conv2d",
-        "softmax_cross_entropy_with_logits", "softmax_cross_entropy_with_logits_v2",
-        "sparse_softmax_cross_entropy_with_logits", "xw_plus_b",
+        "xw_plus_b",
     ),
     "math": ("l2_normalize",),
     "linalg": ("l2_normalize",),
@@ -317,74 +314,3 @@ def local_response_normalization(
 
 
 lrn = local_response_normalization
-
-
-def _outer_shape(x: Tensor) -> Any:
-    """The sizes of all dimensions but the last."""
-    sizes = (x.static_shape or ())[:-1]
-    return list(sizes) if x.static_shape is not None and None not in sizes else shape(x)[:-1]
-
-
-def softmax_cross_entropy_with_logits_v2(
-    labels: Any, logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
-) -> Tensor:
-    """Cross entropy of the distribution `labels` and softmax(logits) along an axis (the last for None), row by row.
-
-    labels may have another dtype, such as int32 of one_hot: they are cast to that of the logits. Rows are counted over
-    all other dimensions, so that labels may also have more of these, such as [1, rows, classes]; the result has those
-    of the logits.
-    """
-    along = next((a for a in (axis, dim) if a is not None), -1)
-    with name_scope(name, "softmax_cross_entropy_with_logits"):
-        scores = convert_to_tensor(logits)
-        truth = cast(convert_to_tensor(labels, preferred_dtype=scores.dtype), scores.dtype)
-        order = move_to_end(scores, along, "tf.nn.softmax_cross_entropy_with_logits")
-        if order is not None:
-            scores, truth = transpose(scores, order), transpose(truth, order)
-        if all(t.static_shape is not None and len(t.static_shape) == 2 for t in (scores, truth)):
-            return apply_op("SoftmaxCrossEntropyWithLogits", [scores, truth])[0]  # type: ignore[no-any-return]  # a Tensor
-        flat = [reshape(t, [-1, _last_size(t)]) for t in (scores, truth)]
-        return reshape(apply_op("SoftmaxCrossEntropyWithLogits", flat)[0], _outer_shape(scores))
-
-
-def _last_size(x: Tensor) -> Any:
-    sizes = x.static_shape
-    return shape(x)[-1] if sizes is None or sizes[-1] is None else sizes[-1]
-
-
-def softmax_cross_entropy_with_logits(
-    labels: Any = None,
-    logits: Any = None,
-    dim: int = -1,
-    name: str | None = None,
-    axis: int | None = None,
-) -> Tensor:
-    """Like `softmax_cross_entropy_with_logits_v2`, but no gradient flows to the labels."""
-    _check_named("softmax_cross_entropy_with_logits", labels, logits)
-    scores = convert_to_tensor(logits)
-    fixed = stop_gradient(convert_to_tensor(labels, preferred_dtype=scores.dtype))
-    return softmax_cross_entropy_with_logits_v2(fixed, scores, dim if axis is None else axis, name)
-
-
-def _check_named(function: str, labels: Any, logits: Any) -> None:
-    if labels is None or logits is None:
-        raise InvalidArgumentError(f"tf.nn.{function}: labels or logits is not given; both must be")
-
-
-def sparse_softmax_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> Tensor:
-    """Cross entropy where each row's label is the number of its class; labels has the shape of logits but the last."""
-    _check_named("sparse_softmax_cross_entropy_with_logits", labels, logits)
-    with name_scope(name, "SparseSoftmaxCrossEntropyWithLogits"):
-        scores = convert_to_tensor(logits)
-        classes = convert_to_tensor(labels, preferred_dtype=int32)
-        known = scores.static_shape
-        rows = classes.static_shape
-        if known is not None and rows is not None and len(rows) != len(known) - 1:
-            raise InvalidArgumentError(
-                f"tf.nn.sparse_softmax_cross_entropy_with_logits: labels have shape {format_shape(rows)} and logits "
-                f"{format_shape(known)}; labels must have the shape of logits without its last dimension"
-            )
-        if known is not None and len(known) == 2:
-            return apply_op("SparseSoftmaxCrossEntropyWithLogits", [scores, classes])[0]  # type: ignore[no-any-return]  # a Tensor
-        flat = [reshape(scores, [-1, _last_size(scores)]), reshape(classes, [-1])]
-        return reshape(apply_op("SparseSoftmaxCrossEntropyWithLogits", flat)[0], _outer_shape(scores))

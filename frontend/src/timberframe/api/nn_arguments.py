@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
-from timberframe_core.graph.apply import convert_to_tensor
-from timberframe_core.graph.operation import Tensor
-from timberframe_core.shapes import compatible, format_shape
+from timberframe_core.errors import InvalidArgumentError
 
 
 def spatial_values(values: Any, data_format: str, what: str) -> tuple[int, ...]:
@@ -35,24 +32,3 @@ def either(function: str, name: str, value: Any, other_name: str, other: Any) ->
         count = "neither" if value is None else "both"
         raise InvalidArgumentError(f"tf.nn.{function}: {count} of {name} and {other_name} given; one is required")
     return other if value is None else value
-
-
-def labels_of(function: str, labels: Any, logits: Tensor) -> Tensor:
-    """The labels as a tensor of the dtype and shape of logits.
-
-    InvalidTypeError for tensors of another dtype, as in TensorFlow; InvalidArgumentError for another shape.
-    """
-    dtype = logits.dtype
-    truth = convert_to_tensor(labels, preferred_dtype=dtype)
-    if not compatible(truth.static_shape, logits.static_shape):
-        raise InvalidArgumentError(
-            f"tf.nn.{function}: labels have shape {format_shape(truth.static_shape)} and logits "
-            f"{format_shape(logits.static_shape)}; they must agree"
-        )
-    if truth.dtype.base_dtype is not dtype.base_dtype:
-        raise InvalidTypeError(
-            f"tf.nn.{function}: labels '{truth.name}' have dtype {truth.dtype.name} and logits {dtype.name}; they must "
-            f"agree, tf.cast(labels, tf.{dtype.name}) makes them",
-            truth.op.name,
-        )
-    return truth

@@ -1,4 +1,4 @@
-"""`tf.nn.*` functions: gradients of convolutions, and losses and moments with weights."""
+"""`tf.nn.*` functions: gradients of convolutions, and moments with weights."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from timberframe.api.arrays import expand_dims, squeeze
 from timberframe.api.framework import name_scope
-from timberframe.api.nn_arguments import either, labels_of, padding_attrs, spatial_values
+from timberframe.api.nn_arguments import either, padding_attrs, spatial_values
 from timberframe.api.selection import cast
 from timberframe_core.dtypes import DType, bfloat16, float16, float32, int64
 from timberframe_core.errors import InvalidArgumentError
@@ -18,7 +18,7 @@ NAMESPACES = {
         "conv1d", "conv2d_backprop_filter", "conv2d_backprop_input", "conv2d_transpose",
         "depthwise_conv2d_backprop_filter", "depthwise_conv2d_backprop_input",
         "depthwise_conv2d_native_backprop_filter", "depthwise_conv2d_native_backprop_input", "max_pool_with_argmax",
-        "weighted_cross_entropy_with_logits", "weighted_moments",
+        "weighted_moments",
     ),
 }  # fmt: skip
 
@@ -185,27 +185,6 @@ def max_pool_with_argmax(
     }
     values, indices = apply_op("MaxPoolWithArgmax", [input], attrs, name)
     return values, indices
-
-
-def weighted_cross_entropy_with_logits(
-    labels: Any = None,
-    logits: Any = None,
-    pos_weight: Any = None,
-    name: str | None = None,
-    targets: Any = None,
-) -> Tensor:
-    """Cross entropy of labels (formerly targets) and sigmoid(logits) by element, positive ones weighted.
-
-    With weight q, label z and logit x: (1 - z) x + (1 + (q - 1) z) (log(1 + exp(-|x|)) + max(-x, 0)).
-    """
-    truth = either("weighted_cross_entropy_with_logits", "labels", labels, "targets", targets)
-    with name_scope(name, "logistic_loss"):
-        x: Any = convert_to_tensor(logits)
-        z: Any = labels_of("weighted_cross_entropy_with_logits", truth, x)
-        weight = 1 + (pos_weight - 1) * z
-        tail = apply_op("Log1p", [apply_op("Exp", [-apply_op("Abs", [x])])]) + apply_op("Relu", [-x])
-        result: Tensor = apply_op("AddV2", [(1 - z) * x, weight * tail])
-        return result
 
 
 def weighted_moments(

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from timberframe.api.arrays import concat, reshape, shape, stop_gradient
-from timberframe.api.composites import embedding_lookup, sigmoid_cross_entropy_with_logits
+from timberframe.api.composites import embedding_lookup
+from timberframe.api.cross_entropy import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits_v2
 from timberframe.api.framework import name_scope
-from timberframe.api.nn import softmax_cross_entropy_with_logits_v2
 from timberframe.api.random_seeds import seed_attrs
 from timberframe.api.reduction import reduce_sum
 from timberframe.api.selection import cast

@@ -6,9 +6,12 @@ import sys
 from typing import Any
 
 from timberframe.api.arrays import shape
-from timberframe.api.composites import sigmoid_cross_entropy_with_logits
+from timberframe.api.cross_entropy import (
+    sigmoid_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits,
+    sparse_softmax_cross_entropy_with_logits,
+)
 from timberframe.api.framework import name_scope
-from timberframe.api.nn import softmax_cross_entropy_with_logits, sparse_softmax_cross_entropy_with_logits
 from timberframe.api.random import random_uniform
 from timberframe.boundary import guard
 from timberframe_core.errors import InvalidArgumentError

@@ -6,9 +6,8 @@ from typing import Any
 
 from timberframe.api.arrays import concat, expand_dims, reshape, transpose
 from timberframe.api.comparison import greater, less
-from timberframe.api.composites import sigmoid_cross_entropy_with_logits
 from timberframe.api.constants import zeros_like
-from timberframe.api.nn import sparse_softmax_cross_entropy_with_logits
+from timberframe.api.cross_entropy import sigmoid_cross_entropy_with_logits, sparse_softmax_cross_entropy_with_logits
 from timberframe.api.random import multinomial, random_uniform
 from timberframe.api.reduction import argmax, reduce_sum
 from timberframe.api.selection import cast

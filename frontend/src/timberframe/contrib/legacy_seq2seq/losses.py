@@ -7,8 +7,8 @@ from typing import Any
 
 from timberframe.api.arithmetic import add_n
 from timberframe.api.arrays import reshape, shape
+from timberframe.api.cross_entropy import sparse_softmax_cross_entropy_with_logits
 from timberframe.api.framework import name_scope
-from timberframe.api.nn import sparse_softmax_cross_entropy_with_logits
 from timberframe.api.reduction import reduce_sum
 from timberframe.api.selection import cast
 from timberframe_core.errors import InvalidArgumentError

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from timberframe.api.arrays import reshape, shape
+from timberframe.api.cross_entropy import sparse_softmax_cross_entropy_with_logits
 from timberframe.api.framework import convert_to_tensor, name_scope
-from timberframe.api.nn import sparse_softmax_cross_entropy_with_logits
 from timberframe.api.reduction import count_nonzero, reduce_sum
 from timberframe.api.selection import cast
 from timberframe_core.errors import InvalidArgumentError

@@ -7,11 +7,10 @@ from typing import Any
 
 from timberframe import losses, metrics
 from timberframe.api.arrays import concat, expand_dims, reshape
-from timberframe.api.composites import sigmoid_cross_entropy_with_logits
+from timberframe.api.cross_entropy import sigmoid_cross_entropy_with_logits, sparse_softmax_cross_entropy_with_logits
 from timberframe.api.framework import control_dependencies
 from timberframe.api.indexing import gather
 from timberframe.api.lookup import index_table_from_tensor
-from timberframe.api.nn import sparse_softmax_cross_entropy_with_logits
 from timberframe.api.reduction import reduction_axes
 from timberframe.api.selection import cast, clip_by_value
 from timberframe.api.string_parts import as_string

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from timberframe import losses, metrics
-from timberframe.api.composites import sigmoid_cross_entropy_with_logits
+from timberframe.api.cross_entropy import sigmoid_cross_entropy_with_logits
 from timberframe.api.indexing import one_hot
 from timberframe.api.nn_statistics import log_poisson_loss
 from timberframe.api.reduction import reduce_max, reduce_mean
