@@ -12,11 +12,7 @@ import pytest
 import timberframe as tf
 from timberframe.compat.programs import resolve
 
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def test_parameters_of_functions_are_those_that_they_were_defined_with() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,6 @@ import pytest
 import timberframe as tf
 
 BRIEF = tf.RunOptions(timeout_in_ms=100)
-
-
-@pytest.fixture
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        yield session
 
 
 def dense(dtype: Any = tf.float32, shape: Any = (2,), **settings: Any) -> tf.ConditionalAccumulator:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,6 @@ import pytest
 import timberframe as tf
 
 X = np.array([[3.0, 4.0], [0.0, -0.5]], np.float32)
-
-
-@pytest.fixture
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        yield session
 
 
 def test_clip_by_norm_scales_down_only(session: tf.Session) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,7 @@ import pytest
 
 import timberframe as tf
 
-
-@pytest.fixture(autouse=True)
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        yield session
+pytestmark = pytest.mark.usefixtures("session")
 
 
 def test_names_of_namespaces_are_the_public_ones() -> None:

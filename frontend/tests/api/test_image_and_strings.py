@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,6 @@ import pytest
 import timberframe as tf
 
 PIXELS = np.arange(12, dtype=np.uint8).reshape(1, 2, 2, 3)
-
-
-@pytest.fixture
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        yield session
 
 
 def test_images_of_the_wanted_size_come_back_as_they_are(session: tf.Session) -> None:

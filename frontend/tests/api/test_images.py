@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,9 @@ import pytest
 
 import timberframe as tf
 
+pytestmark = pytest.mark.usefixtures("session")
+
 IMAGE = np.arange(24, dtype=np.float32).reshape(4, 3, 2)
-
-
-@pytest.fixture(autouse=True)
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        yield session
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,10 @@ from PIL import Image
 
 import timberframe as tf
 
+pytestmark = pytest.mark.usefixtures("session")
+
 PIXELS = np.random.default_rng(0).integers(0, 256, (6, 5, 3)).astype(np.uint8)
 SMOOTH = np.stack([np.add.outer(np.arange(32), np.arange(24)) * 4] * 3, -1).astype(np.uint8)
-
-
-@pytest.fixture(autouse=True)
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        yield session
 
 
 def encoded(pixels: np.ndarray, kind: str, **settings: Any) -> bytes:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
 import timberframe as tf
 
+pytestmark = pytest.mark.usefixtures("session")
+
 X = np.array([-9.0, -0.6, -0.1, 0.0, 0.3, 1.4, 9.0], np.float32)
-
-
-@pytest.fixture(autouse=True)
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        yield session
 
 
 def test_numbers_are_rounded_to_those_of_integers(session: tf.Session) -> None:

@@ -15,11 +15,7 @@ from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import define_op
 from timberframe_sdk.testing.loaded import temporary_ops
 
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[Any]:
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def run(fetches: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,9 @@ import pytest
 
 import timberframe as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 _numbers = itertools.count()
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def name() -> str:

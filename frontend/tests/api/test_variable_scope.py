@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import timberframe as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 HERE = r"test_variable_scope\.py:\d+"
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def get(name: str, shape: Any = (2,), **rest: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,17 +9,7 @@ import pytest
 
 import timberframe as tf
 
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
-@pytest.fixture
-def session(graph: tf.Graph) -> Iterator[tf.Session]:
-    with tf.Session(graph=graph) as session:
-        yield session
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def start(session: tf.Session) -> None:

@@ -9,21 +9,14 @@ import pytest
 
 import timberframe as tf
 
+from ..conftest import run, variables
+
 rnn = tf.contrib.rnn
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.standard_normal((3, 5, 2)).astype(np.float32)
 C, H = (RANDOM.standard_normal((3, 4)).astype(np.float32) for _ in range(2))
 LENGTHS = [5, 2, 3]
-
-
-def run(session: tf.Session, tensors: Any) -> Any:
-    session.run(tf.global_variables_initializer())
-    return session.run(tensors)
-
-
-def variables(session: tf.Session) -> dict[str, np.ndarray]:
-    return {v.op.name: session.run(v) for v in tf.global_variables()}
 
 
 def sigmoid(x: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,19 +10,10 @@ import pytest
 
 import timberframe as tf
 
+from ..conftest import run
+
 layers, slim = tf.contrib.layers, tf.contrib.slim
 IMAGES = np.random.default_rng(0).standard_normal((2, 6, 6, 3)).astype(np.float32)
-
-
-@pytest.fixture(autouse=True)
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        yield session
-
-
-def run(session: tf.Session, tensors: Any) -> Any:
-    session.run(tf.global_variables_initializer())
-    return session.run(tensors)
 
 
 def names() -> list[str]:

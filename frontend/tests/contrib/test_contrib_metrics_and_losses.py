@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,6 @@ import timberframe as tf
 metrics, losses = tf.contrib.metrics, tf.contrib.losses
 RNG = np.random.default_rng(2)
 MADE, WANTED = RNG.random((2, 4)).astype(np.float32), RNG.integers(0, 2, (2, 4)).astype(np.float32)
-
-
-@pytest.fixture(autouse=True)
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        yield session
 
 
 @pytest.mark.parametrize(

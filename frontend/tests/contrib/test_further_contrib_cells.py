@@ -9,6 +9,8 @@ import pytest
 
 import timberframe as tf
 
+from ..conftest import run
+
 rnn = tf.contrib.rnn
 
 RANDOM = np.random.default_rng(0)
@@ -18,11 +20,6 @@ LENGTHS = [5, 3, 1]
 HALVES = tf.constant_initializer(0.5)
 STEPS = np.outer([1, 2, 3], np.ones(4)).astype(np.float32)
 """The inputs for which TensorFlow's results are known, with variables of 0.5 and states of 0.1."""
-
-
-def run(session: tf.Session, tensors: Any) -> Any:
-    session.run(tf.global_variables_initializer())
-    return session.run(tensors)
 
 
 def variables(session: tf.Session) -> dict[str, np.ndarray]:

@@ -9,6 +9,8 @@ import pytest
 
 import timberframe as tf
 
+from ..conftest import run
+
 legacy = tf.contrib.legacy_seq2seq
 
 RANDOM = np.random.default_rng(0)
@@ -21,11 +23,6 @@ STATE = RANDOM.standard_normal((3, 4)).astype(np.float32)
 
 def cell() -> Any:
     return tf.nn.rnn_cell.BasicRNNCell(4)
-
-
-def run(session: tf.Session, tensors: Any) -> Any:
-    session.run(tf.global_variables_initializer())
-    return session.run(tensors)
 
 
 def values(session: tf.Session, scope: str) -> dict[str, np.ndarray]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import timberframe as tf
+
+from ..conftest import run
 
 layers, slim = tf.contrib.layers, tf.contrib.slim
 RNG = np.random.default_rng(1)
@@ -17,17 +19,6 @@ VOLUMES = RNG.standard_normal((2, 4, 4, 4, 3)).astype(np.float32)
 SERIES = RNG.standard_normal((2, 7, 3)).astype(np.float32)
 ROWS = RNG.standard_normal((8, 5)).astype(np.float32)
 NONE = {"activation_fn": None}
-
-
-@pytest.fixture(autouse=True)
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        yield session
-
-
-def run(session: tf.Session, tensors: Any) -> Any:
-    session.run(tf.global_variables_initializer())
-    return session.run(tensors)
 
 
 def names() -> list[str]:

@@ -12,12 +12,6 @@ import timberframe as tf
 ScipyOptimizerInterface = tf.contrib.opt.ScipyOptimizerInterface
 
 
-@pytest.fixture
-def session() -> Any:
-    with tf.Graph().as_default(), tf.Session() as sess:
-        yield sess
-
-
 def rosenbrock() -> tuple[Any, Any, Any]:
     """(x - 1)^2 + 10 (y - x^2)^2 with its variables, of which one is a matrix; the minimum is at ones."""
     x, y = tf.Variable(-1.0, name="x"), tf.get_variable("y", [2, 1], initializer=tf.zeros_initializer())

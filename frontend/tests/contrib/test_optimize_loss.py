@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,8 @@ layers = tf.contrib.layers
 
 
 @pytest.fixture(autouse=True)
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        tf.train.create_global_step()
-        yield session
+def global_step(session: tf.Session) -> None:
+    tf.train.create_global_step()
 
 
 def start(session: tf.Session) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -31,12 +30,6 @@ CONTINUOUS = {
     "Exponential": (lambda: d.Exponential(B), stats.expon(scale=1 / B), POSITIVE),
     "Beta": (lambda: d.Beta(A, B), stats.beta(A, B), SHARE),
 }
-
-
-@pytest.fixture
-def session() -> Iterator[Any]:
-    with tf.Graph().as_default(), tf.Session() as sess:
-        yield sess
 
 
 @pytest.mark.parametrize("kind", CONTINUOUS)

@@ -1,8 +1,6 @@
-"""A graph and a session of its own for each test."""
+"""Every test has a graph and a session of its own, with a seed."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import pytest
 
@@ -10,7 +8,6 @@ import timberframe as tf
 
 
 @pytest.fixture(autouse=True)
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        tf.set_random_seed(1)
-        yield session
+def session(session: tf.Session) -> tf.Session:
+    tf.set_random_seed(1)
+    return session

@@ -11,13 +11,10 @@ import pytest
 
 import timberframe as tf
 
+from ..conftest import run
+
 fc = tf.feature_column
 TAGS = np.array([["x", "y"], ["y", ""]], object)
-
-
-def run(session: tf.Session, made: Any) -> Any:
-    session.run([tf.global_variables_initializer(), tf.tables_initializer()])
-    return session.run(made)
 
 
 def test_a_cross_has_a_category_for_each_combination(session: tf.Session) -> None:

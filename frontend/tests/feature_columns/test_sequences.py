@@ -11,14 +11,11 @@ import pytest
 
 import timberframe as tf
 
+from ..conftest import run
+
 fc, contrib = tf.feature_column, tf.contrib.feature_column
 RANDOM = np.random.default_rng(0)
 WORDS = np.array([["a", "c", ""], ["", "", ""], ["b", "zz", "a"]], object)
-
-
-def run(session: tf.Session, made: Any) -> Any:
-    session.run([tf.global_variables_initializer(), tf.tables_initializer()])
-    return session.run(made)
 
 
 def sparse(array: np.ndarray, kept: np.ndarray) -> tf.SparseTensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import zlib
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,6 @@ import timberframe as tf
 from timberframe_core.graph.apply import apply_op
 
 BRIEF = tf.RunOptions(timeout_in_ms=100)
-
-
-@pytest.fixture
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        yield session
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,16 +10,12 @@ import pytest
 
 import timberframe as tf
 
+pytestmark = pytest.mark.usefixtures("session")
+
 RANDOM = np.random.default_rng(0)
 BATCHES = [RANDOM.normal(2, 3, (6, 4)).astype(np.float32) for _ in range(3)]
 EPSILON = 1e-3
 normalized = tf.layers.batch_normalization
-
-
-@pytest.fixture(autouse=True)
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        yield session
 
 
 def trained(session: tf.Session, batches: list[np.ndarray], **arguments: Any) -> list[np.ndarray]:

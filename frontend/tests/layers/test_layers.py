@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import timberframe as tf
+
+from ..conftest import run
+
+pytestmark = pytest.mark.usefixtures("session")
 
 WINDOWS = [
     (tf.layers.conv1d, 1, {"filters": 4}),
@@ -25,17 +29,6 @@ POOLS = [
 ]  # fmt: skip
 
 IMAGE = np.zeros((1, 4, 4, 1), np.float32)
-
-
-@pytest.fixture(autouse=True)
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        yield session
-
-
-def run(session: tf.Session, tensors: Any, feeds: Any = None) -> Any:
-    session.run(tf.global_variables_initializer())
-    return session.run(tensors, feeds)
 
 
 def names() -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,18 +10,11 @@ import pytest
 
 import timberframe as tf
 
+from ..conftest import run
+
+pytestmark = pytest.mark.usefixtures("session")
+
 X = np.array([[-4.0, -1.0, 0.5, 3.0]], np.float32)
-
-
-@pytest.fixture(autouse=True)
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        yield session
-
-
-def run(session: tf.Session, tensors: Any) -> Any:
-    session.run(tf.global_variables_initializer())
-    return session.run(tensors)
 
 
 @pytest.mark.parametrize(

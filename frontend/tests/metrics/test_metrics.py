@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,14 +10,10 @@ import pytest
 
 import timberframe as tf
 
+pytestmark = pytest.mark.usefixtures("session")
+
 LABELS = np.array([[0, 1, 1, 0], [1, 1, 0, 0]])
 SCORES = np.array([[0.1, 0.9, 0.4, 0.8], [0.7, 0.2, 0.3, 0.6]], np.float32)
-
-
-@pytest.fixture(autouse=True)
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        yield session
 
 
 def over(session: tf.Session, metric: Callable[[Any, Any], Any]) -> tuple[Any, Any]:

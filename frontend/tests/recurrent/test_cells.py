@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,29 +9,18 @@ import pytest
 
 import timberframe as tf
 
+from ..conftest import run, variables
+
+pytestmark = pytest.mark.usefixtures("session")
+
 cells = tf.nn.rnn_cell
 
 X = np.random.default_rng(0).standard_normal((3, 5, 2)).astype(np.float32)
 LENGTHS = [5, 2, 0]
 
 
-@pytest.fixture(autouse=True)
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        yield session
-
-
-def run(session: tf.Session, tensors: Any, feeds: Any = None) -> Any:
-    session.run(tf.global_variables_initializer())
-    return session.run(tensors, feeds)
-
-
 def sigmoid(x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
-
-
-def variables(session: tf.Session) -> dict[str, np.ndarray]:
-    return {v.op.name: session.run(v) for v in tf.global_variables()}
 
 
 def test_basic_cell(session: tf.Session) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,7 @@ import pytest
 
 import timberframe as tf
 
-
-@pytest.fixture(autouse=True)
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        yield session
+pytestmark = pytest.mark.usefixtures("session")
 
 
 def test_variables_are_restored_when_the_status_is_asked_to(session: tf.Session, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import io
 import threading
 import time
 import wave
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,7 @@ from PIL import Image
 import timberframe as tf
 from timberframe_core.graphdef import messages
 
-
-@pytest.fixture(autouse=True)
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        yield session
+pytestmark = pytest.mark.usefixtures("session")
 
 
 def summary_of(session: tf.Session, tensor: Any) -> Any:

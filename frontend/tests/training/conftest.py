@@ -1,4 +1,4 @@
-"""A graph for each test, and small models of scikit-learn's digits, each one program for Timberframe and TensorFlow.
+"""Small models of scikit-learn's digits, each one program for Timberframe and TensorFlow.
 
 Initial weights come from NumPy and are equal on every side; so are the batches, which go through the images in order.
 """
@@ -17,13 +17,6 @@ import timberframe
 BATCH = 32
 SIDE = 8
 CLASSES = 10
-
-
-@pytest.fixture
-def graph() -> Iterator[timberframe.Graph]:
-    """A graph of its own for a test, which is the default one."""
-    with timberframe.Graph().as_default() as graph:
-        yield graph
 
 
 @pytest.fixture

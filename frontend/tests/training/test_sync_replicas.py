@@ -6,7 +6,6 @@ Replicas in processes of their own are in plugins/ray/tests.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,9 @@ import pytest
 
 import timberframe as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 X = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 0.25], [2.0, 2.0], [-1.0, 1.0], [4.0, 0.5]], np.float32)
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def model(optimizer: Any) -> tuple[Any, Any, Any, Any]:

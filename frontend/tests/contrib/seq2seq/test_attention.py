@@ -9,6 +9,8 @@ import pytest
 
 import timberframe as tf
 
+from ...conftest import run, variables
+
 seq2seq = tf.contrib.seq2seq
 
 RANDOM = np.random.default_rng(0)
@@ -18,15 +20,6 @@ QUERY = RANDOM.standard_normal((BATCH, UNITS)).astype(np.float32)
 LENGTHS = np.array([5, 2, 3])
 INSIDE = np.arange(STEPS) < LENGTHS[:, None]
 NOTHING = np.zeros((BATCH, STEPS), np.float32)
-
-
-def run(session: tf.Session, tensors: Any) -> Any:
-    session.run(tf.global_variables_initializer())
-    return session.run(tensors)
-
-
-def values(session: tf.Session) -> dict[str, np.ndarray]:
-    return {v.op.name: session.run(v) for v in tf.global_variables()}
 
 
 def softmax(x: Any) -> Any:
@@ -42,7 +35,7 @@ def test_luong_weights(session: tf.Session, scale: bool) -> None:
     if scale:
         session.run(tf.assign(tf.global_variables()[1], 0.5))
     got, after = session.run([weights, state])
-    v = values(session)
+    v = variables(session)
     masked = MEMORY * INSIDE[..., None]
     scores = np.einsum("bu,btu->bt", QUERY, masked @ v["memory_layer/kernel"])
     if scale:
@@ -55,7 +48,7 @@ def test_luong_weights(session: tf.Session, scale: bool) -> None:
 def test_bahdanau_weights(session: tf.Session, normalize: bool) -> None:
     mechanism = seq2seq.BahdanauAttention(UNITS, MEMORY, LENGTHS, normalize)
     got = run(session, mechanism(QUERY, NOTHING)[0])
-    v = values(session)
+    v = variables(session)
     keys = MEMORY * INSIDE[..., None] @ v["memory_layer/kernel"]
     query = (QUERY @ v["bahdanau_attention/query_layer/kernel"])[:, None]
     direction = v["bahdanau_attention/attention_v"]
@@ -126,7 +119,7 @@ def test_the_attention_joins_the_next_inputs(session: tf.Session) -> None:
         output, state = cell(x, state)
         outputs.append(output)
     got, history, time = run(session, [outputs, state.alignment_history.stack(), state.time])
-    v = values(session)
+    v = variables(session)
     h, attention = np.zeros((BATCH, UNITS)), np.zeros((BATCH, 3))
     for x, found, kept in zip(X, got, history, strict=True):
         h, weights, context = one_step(v, x, h, attention)
@@ -141,7 +134,7 @@ def test_without_a_layer_the_attention_is_the_context(session: tf.Session) -> No
     output, state = cell(X[0], cell.zero_state(BATCH, tf.float32))
     assert cell.output_size == SIZE
     got, attention = run(session, [output, state.attention])
-    _, _, context = one_step(values(session), X[0], np.zeros((BATCH, UNITS)), np.zeros((BATCH, SIZE)))
+    _, _, context = one_step(variables(session), X[0], np.zeros((BATCH, UNITS)), np.zeros((BATCH, SIZE)))
     np.testing.assert_allclose(got, context, rtol=1e-4, atol=1e-6)
     assert attention.tolist() == got.tolist()
 
@@ -271,7 +264,7 @@ def test_monotonic_mechanisms(session: tf.Session, kind: str, mode: str) -> None
     assert (got >= 0).all()
     assert (got.sum(1) <= 1 + 1e-5).all()
     assert not (got * ~INSIDE).any()
-    assert values(session)[f"{kind.lower()}_monotonic_attention/attention_score_bias"] == 1.5
+    assert variables(session)[f"{kind.lower()}_monotonic_attention/attention_score_bias"] == 1.5
 
 
 def test_hardmax(session: tf.Session) -> None:

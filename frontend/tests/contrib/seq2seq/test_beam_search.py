@@ -9,6 +9,8 @@ import pytest
 
 import timberframe as tf
 
+from ...conftest import run
+
 seq2seq = tf.contrib.seq2seq
 
 RANDOM = np.random.default_rng(0)
@@ -16,11 +18,6 @@ BATCH, CLASSES, UNITS, END = 2, 5, 4, 0
 TABLE = RANDOM.standard_normal((CLASSES, UNITS)).astype(np.float32)
 KERNEL = RANDOM.standard_normal((2 * UNITS, UNITS)).astype(np.float32)
 PROJECTION = RANDOM.standard_normal((UNITS, CLASSES)).astype(np.float32)
-
-
-def run(session: tf.Session, tensors: Any) -> Any:
-    session.run(tf.global_variables_initializer())
-    return session.run(tensors)
 
 
 def searched(beams: int, steps: int, **arguments: Any) -> Any:

@@ -9,6 +9,8 @@ import pytest
 
 import timberframe as tf
 
+from ...conftest import run
+
 seq2seq = tf.contrib.seq2seq
 
 RANDOM = np.random.default_rng(0)
@@ -19,11 +21,6 @@ LENGTHS = [5, 2, 3]
 KERNEL = RANDOM.standard_normal((2 * UNITS, UNITS)).astype(np.float32)
 PROJECTION = RANDOM.standard_normal((UNITS, CLASSES)).astype(np.float32)
 END = 0
-
-
-def run(session: tf.Session, tensors: Any) -> Any:
-    session.run(tf.global_variables_initializer())
-    return session.run(tensors)
 
 
 def greedy_steps(steps: int) -> list[np.ndarray]:
