@@ -31,9 +31,8 @@ def sleeping(given: Any) -> tuple[Any, Any, tf.SessionConfig]:
     x = tf.placeholder(tf.float32, [count])
     h = x
     for i in range(given.layers):
-        h = sleep(
-            h * tf.get_variable(f"w{i}", [count], initializer=tf.ones_initializer()), given.forward, 2 * given.forward
-        )
+        weights = tf.get_variable(f"w{i}", [count], initializer=tf.ones_initializer())
+        h = sleep(h, given.forward, 2 * given.forward, [weights])
     return x, h, tf.SessionConfig(plugins=["cpu", "sleeping"], intra_op_parallelism_threads=1)
 
 

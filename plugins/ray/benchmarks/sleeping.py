@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,20 +16,24 @@ sdk.register_plugin("reference", reference_device)
 KERNELS: list[sdk.KernelDef] = []
 
 
-def _sleep(attrs: Any, x: Any) -> Any:
+def _sleep(attrs: Any, x: Any, weights: Any) -> Any:
     time.sleep(attrs["seconds"])
     return x
 
 
+def _sleep_gradient(op: Any, g: Any) -> list[Any]:
+    return [sleep(g, op.attrs["backward_seconds"], 0.0)] * len(op.inputs)
+
+
 sdk.define_op(
     "Test>Sleep",
-    inputs=["x: T"],
+    inputs=["x: T", "weights: N * T"],
     outputs=["y: T"],
-    attrs=["seconds: float", "backward_seconds: float", "T: {float}"],
-    doc="Gives its input after a time; so does its gradient.",
+    attrs=["seconds: float", "backward_seconds: float", "N: int >= 0", "T: {float}"],
+    doc="Gives x after a time, and its gradient to x and the weights, which have its shape, after another one.",
     shape=lambda c: [c.shapes[0]],
     reference=_sleep,
-    gradient=lambda op, g: [sleep(g, op.attrs["backward_seconds"], 0.0)],
+    gradient=_sleep_gradient,
     stateful=True,
 )
 
@@ -37,9 +42,11 @@ sdk.define_op(
 def _kernel(node: sdk.KernelNode) -> sdk.Launcher:
     seconds = node.attrs["seconds"]
 
-    def launch(x: np.ndarray, out: np.ndarray) -> None:
+    def launch(x: np.ndarray, *rest: np.ndarray) -> None:
+        out = rest[-1]
         time.sleep(seconds)
-        np.copyto(out, x)
+        if out.ctypes.data != x.ctypes.data:
+            np.copyto(out, x)
 
     return launch
 
@@ -52,6 +59,7 @@ def timberframe_kernels() -> list[sdk.KernelDef]:
 sdk.register_plugin("sleeping", sys.modules[__name__])
 
 
-def sleep(x: Any, seconds: float, backward_seconds: float) -> Any:
-    """x, after so many seconds; its gradient takes backward_seconds."""
-    return sdk.apply_op("Test>Sleep", [x], {"seconds": seconds, "backward_seconds": backward_seconds})
+def sleep(x: Any, seconds: float, backward_seconds: float, weights: Sequence[Any] = ()) -> Any:
+    """x, after so many seconds; its gradient, also that of weights of its shape, takes backward_seconds."""
+    times = {"seconds": seconds, "backward_seconds": backward_seconds}
+    return sdk.apply_op("Test>Sleep", [x, list(weights)], times)

@@ -10,13 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from timberframe_ray.collectives.links import Links, Waiting
+from timberframe_ray.collectives.links import Links, Waiting, pause
 from timberframe_ray.collectives.transport import WHOLE, Transport
 from timberframe_sdk import Array, Collective, Device, InternalError, Pending, UnimplementedError, logging
 
 _NOTHING = np.empty(0, np.uint8)
 _MOST_BYTES = 1 << 12
-_PAUSE_SECONDS = 20e-6, 500e-6
 _LOOK_SECONDS = 0.005
 _LOST_SECONDS = 0.5
 """A device may notice the end of another process so much earlier than the connection to it does."""
@@ -128,7 +127,7 @@ class DeviceCollectives:
         began = looked = time.monotonic()
         while not pending.done():
             now = time.monotonic()
-            time.sleep(_PAUSE_SECONDS[now - began > _LOOK_SECONDS])
+            pause(now - began)
             if now - looked > _LOOK_SECONDS:
                 looked = now
                 waiting.on(None)

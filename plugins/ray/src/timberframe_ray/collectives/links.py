@@ -31,6 +31,17 @@ class LostError(Exception):
         self.rank = rank
 
 
+_SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 20e-6, 500e-6
+
+
+def pause(waited: float) -> None:
+    """Sleeps before one looks again for what has been waited for so many seconds: a quarter of these.
+
+    Each look takes a core from processes that have work to do on it, so there are fewer of them the longer it takes.
+    """
+    time.sleep(min(max(waited / 4, _SHORTEST_PAUSE_SECONDS), _LONGEST_PAUSE_SECONDS))
+
+
 class Waiting:
     """How long one exchange may take. seconds: from now; check: raises what ends it earlier."""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from timberframe_ray.collectives.links import Links, LostError, Waiting
+from timberframe_ray.collectives.links import Links, LostError, Waiting, pause
 from timberframe_ray.collectives.transport import SAME, WHOLE, DifferentError, chunks, ordered_sum
 
 _PIECE_BYTES = 1 << 20
@@ -22,7 +22,7 @@ _MOST_BYTES = 64 << 20
 _LINE = 64
 """Bytes of a line of a cache: counters of different processes share none."""
 _SPINS = 200
-_SHORT_SECONDS, _LONG_SECONDS = 20e-6, 500e-6
+"""Looks without a pause between them, where each process has a core of its own."""
 _LOOK_SECONDS = 0.005
 
 
@@ -36,6 +36,7 @@ class Memory:
     def __init__(self, links: Links, rank: int, size: int, shared: mmap.mmap) -> None:
         self._links, self._rank, self._size, self._shared = links, rank, size, shared
         self.piece_bytes = piece_bytes(size)
+        self._spins = _SPINS if size <= (os.cpu_count() or 1) else 0
         self._words = memoryview(shared)[: size * _LINE].cast("Q")
         self._number = 0
         self.signs = [0] * size
@@ -76,16 +77,16 @@ class Memory:
         return np.frombuffer(self._shared, dtype, count, area + rank * self.piece_bytes)
 
     def _wait(self, rank: int, number: int, waiting: Waiting) -> None:
-        """Returns when a process has come to an exchange; sleeps longer the longer it waits."""
+        """Returns when a process has come to an exchange."""
         words, word = self._words, rank * _LINE // 8
-        for _ in range(_SPINS):
+        for _ in range(self._spins):
             if words[word] >= number:
                 return
             time.sleep(0)
         start = looked = time.monotonic()
         while words[word] < number:
             now = time.monotonic()
-            time.sleep(_SHORT_SECONDS if now - start < _LOOK_SECONDS else _LONG_SECONDS)
+            pause(now - start)
             if now - looked < _LOOK_SECONDS:
                 continue
             looked = now
