@@ -13,7 +13,9 @@ from timberframe_core.plugin.host_ops import HostCall, host_op
 
 @cache
 def _functions() -> Mapping[str, Callable[[HostCall], list[Any]]]:
-    found: Mapping[str, Callable[[HostCall], list[Any]]] = import_module("timberframe.pipelines.ops").RUN
+    for module in ("dataset_ops", "iterator_ops"):
+        import_module(f"timberframe.pipelines.{module}")
+    found: Mapping[str, Callable[[HostCall], list[Any]]] = import_module("timberframe.pipelines.registry").FUNCTIONS
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,17 +29,28 @@ def _parse(call: HostCall) -> list[np.ndarray]:
     if serialized.ndim == 1 and serialized.size and not len(sparse_keys) and all(map(is_static, attrs["dense_shapes"])):
         with contextlib.suppress(IrregularError):
             return _together(call, serialized.tolist(), dense_keys.tolist(), defaults)
-    examples = [_features(call, x, i, names) for i, x in enumerate(serialized.reshape(-1).tolist())]
-    single = serialized.ndim == 0
-    sparse_parts = [
-        sparse(call, examples, key.decode(), dtype, single)
-        for key, dtype in zip(sparse_keys, attrs["sparse_types"], strict=True)
-    ]
-    dense_parts = [
-        dense(call, examples, key.decode(), dtype, shape, default, single)
-        for key, dtype, shape, default in zip(dense_keys, attrs["Tdense"], attrs["dense_shapes"], defaults, strict=True)
-    ]
-    return [*(part for i in range(3) for part in (s[i] for s in sparse_parts)), *dense_parts]
+    found = labelled_messages(call, messages.Example, serialized, names)
+    examples = [(label, message.features.feature) for label, message in found]
+    return parsed(
+        call, examples, serialized.ndim == 0, zip(sparse_keys, attrs["sparse_types"], strict=True),
+        zip(dense_keys, attrs["Tdense"], attrs["dense_shapes"], defaults, strict=True),
+    )  # fmt: skip
+
+
+def parsed(
+    call: HostCall,
+    examples: list[tuple[str, Any]],
+    single: bool,
+    sparse: Iterable[tuple[bytes, DType]],
+    dense: Iterable[tuple[bytes, DType, Shape, np.ndarray]],
+) -> list[np.ndarray]:
+    """The indices, values and shapes of the features in `sparse`, then the values of those in `dense`.
+
+    sparse: keys and dtypes. dense: keys, dtypes, shapes and defaults. single: whether there is no axis of a batch.
+    """
+    found = [_sparse(call, examples, key.decode(), dtype, single) for key, dtype in sparse]
+    rest = [_dense(call, examples, key.decode(), dtype, shape, default, single) for key, dtype, shape, default in dense]
+    return [*(part for parts in zip(*found, strict=True) for part in parts), *rest]
 
 
 def _together(
@@ -53,11 +64,13 @@ def _together(
     return [column.reshape(len(texts), *sizes) for column, sizes in zip(made, shapes, strict=True)]
 
 
-def _features(call: HostCall, text: bytes, index: int, names: np.ndarray) -> tuple[str, Any]:
-    """What an Example is called in errors, and its features."""
-    label = f"example '{names[index].decode()}'" if names.size else f"example {index}"
+def labelled_messages(call: HostCall, kind: type, serialized: np.ndarray, names: np.ndarray) -> list[tuple[str, Any]]:
+    """What each message is called in errors, by its name if there are names, and the message."""
+    known = [name.decode() for name in names.reshape(-1).tolist()]
+    labels = [f"example '{known[i]}'" if i < len(known) else f"example {i}" for i in range(serialized.size)]
     try:
-        return label, messages.as_message(text, messages.Example, label).features.feature
+        texts = serialized.reshape(-1).tolist()
+        return [(label, messages.as_message(x, kind, label)) for label, x in zip(labels, texts, strict=True)]
     except InvalidArgumentError as e:
         raise call.error(str(e)) from None
 
@@ -76,20 +89,14 @@ def _values(call: HostCall, example: tuple[str, Any], key: str, dtype: DType) ->
     return list(getattr(feature, wanted).value)
 
 
-def _array(values: list[Any], dtype: DType) -> np.ndarray:
-    made: np.ndarray = np.empty(len(values), dtype.numpy)
-    made[:] = values
-    return made
-
-
-def sparse(
+def _sparse(
     call: HostCall, examples: list[tuple[str, Any]], key: str, dtype: DType, single: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Indices, values and shape of a feature with any number of values, without the axis of a batch if single."""
     rows = [_values(call, example, key, dtype) or [] for example in examples]
     lengths = [len(row) for row in rows]
     columns = np.array([j for n in lengths for j in range(n)], np.int64)
-    values = _array([x for row in rows for x in row], dtype)
+    values = np.array([x for row in rows for x in row], dtype.numpy)
     longest = max(lengths, default=0)
     if single:
         return columns[:, None], values, np.array([longest], np.int64)
@@ -97,7 +104,7 @@ def sparse(
     return indices, values, np.array([len(rows), longest], np.int64)
 
 
-def dense(
+def _dense(
     call: HostCall, examples: list[tuple[str, Any]], key: str, dtype: DType, shape: Shape, default: np.ndarray,
     single: bool,
 ) -> np.ndarray:  # fmt: skip
@@ -118,7 +125,7 @@ def dense(
             raise call.error(
                 f"{example[0]}: feature '{key}' has {len(values)} values; shape {format_shape(shape)} needs {count}"
             )
-        rows.append(_array(values, dtype))
+        rows.append(np.array(values, dtype.numpy))
     made = np.concatenate(rows) if rows else np.empty(0, dtype.numpy)
     known = [d for d in sizes if d is not None]
     return made.reshape(known if single else [len(rows), *known])
@@ -138,7 +145,7 @@ def _sequences(
             raise call.error(
                 f"{example[0]}: feature '{key}' has {len(values)} values; a multiple of {stride} is required"
             )
-        rows.append(_array(values, dtype).reshape([-1, *element]))
+        rows.append(np.array(values, dtype.numpy).reshape([-1, *element]))
     longest = max((len(row) for row in rows), default=0)
     made: np.ndarray = np.empty([len(rows), longest, *element], dtype.numpy)
     made[...] = default.reshape(-1)[0] if default.size else b"" if dtype.name == "string" else 0

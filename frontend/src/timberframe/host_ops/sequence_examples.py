@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.host_ops.examples import VALUE_KINDS, dense, sparse
+from timberframe.host_ops.examples import VALUE_KINDS, labelled_messages, parsed
 from timberframe_core.dtypes import DType
-from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graphdef import messages
 from timberframe_core.plugin.host_ops import HostCall, host_op
 from timberframe_core.shapes import Shape
@@ -24,24 +23,18 @@ def _parse(call: HostCall) -> list[np.ndarray]:
     if ragged.size or list_ragged.size:
         raise call.error("ragged keys are given; ragged tensors are not here, they must be empty")
     attrs, single = call.attrs, serialized.ndim == 0
-    found = [_message(call, x, i, names) for i, x in enumerate(serialized.reshape(-1).tolist())]
+    found = labelled_messages(call, messages.SequenceExample, serialized, names)
     contexts = [(label, m.context.feature) for label, m in found]
     lists = [(label, m.feature_lists.feature_list) for label, m in found]
-    near = [
-        sparse(call, contexts, k.decode(), d, single)
-        for k, d in zip(sparse_keys, attrs["context_sparse_types"], strict=True)
-    ]
-    dense_parts = [
-        dense(call, contexts, k.decode(), d, s, default, single)
-        for k, d, s, default in zip(
-            dense_keys, attrs["Tcontext_dense"], attrs["context_dense_shapes"], defaults, strict=True
-        )
-    ]
-    far = [
+    context = parsed(
+        call, contexts, single, zip(sparse_keys, attrs["context_sparse_types"], strict=True),
+        zip(dense_keys, attrs["Tcontext_dense"], attrs["context_dense_shapes"], defaults, strict=True),
+    )  # fmt: skip
+    sparse_lists = [
         _sparse_lists(_all_steps(call, lists, k.decode(), d, True), d, single)
         for k, d in zip(list_sparse_keys, attrs["feature_list_sparse_types"], strict=True)
     ]
-    long = [
+    dense_lists = [
         _dense_lists(call, k.decode(), _all_steps(call, lists, k.decode(), d, bool(lack)), d, s, single)
         for k, d, s, lack in zip(
             list_dense_keys,
@@ -52,18 +45,9 @@ def _parse(call: HostCall) -> list[np.ndarray]:
         )
     ]
     return [
-        *(part for i in range(3) for part in (s[i] for s in near)), *dense_parts,
-        *(part for i in range(3) for part in (s[i] for s in far)), *(x for x, _ in long), *(n for _, n in long),
+        *context, *(part for parts in zip(*sparse_lists, strict=True) for part in parts),
+        *(x for x, _ in dense_lists), *(n for _, n in dense_lists),
     ]  # fmt: skip
-
-
-def _message(call: HostCall, text: bytes, index: int, names: np.ndarray) -> tuple[str, Any]:
-    flat = names.reshape(-1)
-    label = f"example '{flat[index].decode()}'" if flat.size > index else f"example {index}"
-    try:
-        return label, messages.as_message(text, messages.SequenceExample, label)
-    except InvalidArgumentError as e:
-        raise call.error(str(e)) from None
 
 
 def _all_steps(call: HostCall, lists: list[tuple[str, Any]], key: str, dtype: DType, may_lack: bool) -> list[Steps]:
@@ -82,15 +66,9 @@ def _all_steps(call: HostCall, lists: list[tuple[str, Any]], key: str, dtype: DT
     return made
 
 
-def _array(values: list[Any], dtype: DType) -> np.ndarray:
-    made: np.ndarray = np.empty(len(values), dtype.numpy)
-    made[:] = values
-    return made
-
-
 def _sparse_lists(found: list[Steps], dtype: DType, single: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     places = [(b, t, j) for b, s in enumerate(found) for t, step in enumerate(s) for j in range(len(step))]
-    values = _array([x for steps in found for step in steps for x in step], dtype)
+    values = np.array([x for steps in found for step in steps for x in step], dtype.numpy)
     sizes = [
         len(found), max((len(s) for s in found), default=0), max((len(x) for s in found for x in s), default=0),
     ]  # fmt: skip
@@ -110,7 +88,7 @@ def _dense_lists(
         for t, step in enumerate(steps):
             if len(step) != count:
                 raise call.error(f"step {t} of sequence '{key}' has {len(step)} values; its shape needs {count}")
-            made[b, t] = _array(step, dtype)
+            made[b, t] = step
     whole = made.reshape(*made.shape[:2], *sizes)
     numbers = np.array(lengths, np.int64)
     return (whole[0], numbers[0]) if single else (whole, numbers)

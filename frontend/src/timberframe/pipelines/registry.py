@@ -1,0 +1,38 @@
+"""By which functions the executor carries out the ops on datasets and iterators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from timberframe.pipelines.base import Pipeline
+from timberframe_core.dtypes import DType
+from timberframe_core.plugin.host_ops import HostCall
+
+FUNCTIONS: dict[str, Callable[[HostCall], list[Any]]] = {}
+"""What each op does, by its name."""
+
+
+def op(*names: str) -> Callable[[Callable[[HostCall], list[Any]]], Callable[[HostCall], list[Any]]]:
+    """Registers what ops of these names do."""
+
+    def register(run: Callable[[HostCall], list[Any]]) -> Callable[[HostCall], list[Any]]:
+        FUNCTIONS.update(dict.fromkeys(names, run))
+        return run
+
+    return register
+
+
+def dataset(*names: str) -> Callable[[Callable[[HostCall], Pipeline]], Callable[[HostCall], Pipeline]]:
+    """Registers what makes the pipeline of ops of these names."""
+
+    def register(make: Callable[[HostCall], Pipeline]) -> Callable[[HostCall], Pipeline]:
+        FUNCTIONS.update(dict.fromkeys(names, lambda call: [(make(call), None)]))
+        return make
+
+    return register
+
+
+def elements(call: HostCall) -> tuple[Sequence[DType], Sequence[Any]]:
+    """The dtypes and shapes of the components of the elements that the node gives."""
+    return call.attrs["output_types"], call.attrs["output_shapes"]
