@@ -7,21 +7,6 @@
 import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from timberframe import bitwise as bitwise
-from timberframe import contrib as contrib
-from timberframe import image as image
-from timberframe import initializers as initializers
-from timberframe import linalg as linalg
-from timberframe import lookup as lookup
-from timberframe import losses as losses
-from timberframe import math as math
-from timberframe import nn as nn
-from timberframe import quantization as quantization
-from timberframe import random as random
-from timberframe import raw_ops as raw_ops
-from timberframe import sparse as sparse
-from timberframe import strings as strings
-from timberframe import train as train
 from timberframe.api import messages as _messages
 from timberframe.api.accumulators import *
 from timberframe.api.arithmetic import *
@@ -78,6 +63,7 @@ from timberframe.api.variable_collections import *
 from timberframe.api.variable_creators import *
 from timberframe.api.variable_functions import *
 from timberframe.api.variable_scope import *
+from timberframe.api.while_loops import *
 from timberframe.boundary import guard as _guard
 from timberframe.lazy import lazy_names as _lazy_names
 from timberframe_core import __version__ as __version__
@@ -93,8 +79,10 @@ from timberframe_core.runtime.session import Session as Session
 
 if _TYPE_CHECKING:
     from timberframe import app as app
+    from timberframe import bitwise as bitwise
     from timberframe import compat as compat
     from timberframe import config as config
+    from timberframe import contrib as contrib
     from timberframe import data as data
     from timberframe import debugging as debugging
     from timberframe import distributions as distributions
@@ -105,20 +93,33 @@ if _TYPE_CHECKING:
     from timberframe import flags as flags
     from timberframe import gfile as gfile
     from timberframe import graph_util as graph_util
+    from timberframe import image as image
+    from timberframe import initializers as initializers
     from timberframe import io as io
     from timberframe import layers as layers
+    from timberframe import linalg as linalg
+    from timberframe import lookup as lookup
+    from timberframe import losses as losses
     from timberframe import manip as manip
+    from timberframe import math as math
     from timberframe import metrics as metrics
+    from timberframe import nn as nn
     from timberframe import python as python
     from timberframe import python_io as python_io
+    from timberframe import quantization as quantization
     from timberframe import queue as queue
+    from timberframe import random as random
+    from timberframe import raw_ops as raw_ops
     from timberframe import resource_loader as resource_loader
     from timberframe import saved_model as saved_model
     from timberframe import sets as sets
     from timberframe import signal as signal
+    from timberframe import sparse as sparse
     from timberframe import spectral as spectral
+    from timberframe import strings as strings
     from timberframe import summary as summary
     from timberframe import test as test
+    from timberframe import train as train
     from timberframe import version as version
     from timberframe.api.messages import *
     from timberframe.eager.function import function as function
@@ -134,9 +135,11 @@ if _TYPE_CHECKING:
 else:
     # What takes long to import and many programs do without.
     _MODULES = (
-        "app", "compat", "config", "data", "debugging", "distributions", "dtypes", "estimator", "examples",
-        "feature_column", "flags", "gfile", "graph_util", "io", "layers", "manip", "metrics", "python", "python_io",
-        "queue", "resource_loader", "saved_model", "sets", "signal", "spectral", "summary", "test", "version",
+        "app", "bitwise", "compat", "config", "contrib", "data", "debugging", "distributions", "dtypes", "estimator",
+        "examples", "feature_column", "flags", "gfile", "graph_util", "image", "initializers", "io", "layers", "linalg",
+        "lookup", "losses", "manip", "math", "metrics", "nn", "python", "python_io", "quantization", "queue", "random",
+        "raw_ops", "resource_loader", "saved_model", "sets", "signal", "sparse", "spectral", "strings", "summary",
+        "test", "train", "version",
     )  # fmt: skip
     _EAGER = {
         "GradientTape": "timberframe.eager.tape:GradientTape",
@@ -159,20 +162,4 @@ else:
 __git_version__ = f"v{__version__}"
 VERSION, GIT_VERSION = __version__, __git_version__
 _add_library_folder(__file__)
-_SPACES = (
-    bitwise,
-    image,
-    initializers,
-    linalg,
-    lookup,
-    losses,
-    math,
-    nest,
-    nn,
-    quantization,
-    random,
-    sparse,
-    strings,
-    train,
-)
-_guard([_sys.modules[__name__], *_SPACES])
+_guard([_sys.modules[__name__], nest])

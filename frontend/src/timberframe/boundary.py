@@ -34,6 +34,9 @@ _WITH_SETTINGS = (
     "timberframe.train.",
 )  # fmt: skip
 
+_wrapped: dict[Callable[..., Any], Callable[..., Any]] = {}
+"""By function, what modules offer for it: that of another module may come as it is offered there."""
+
 
 def guard(modules: Iterable[ModuleType], space: str = "") -> None:
     """Puts the boundary around what modules offer: functions, and the constructors of classes that take settings.
@@ -41,21 +44,27 @@ def guard(modules: Iterable[ModuleType], space: str = "") -> None:
     A function that several modules offer is wrapped once, so that all of them offer the same one. space: what users
     know the modules by, `tf` and the module's name by default.
     """
-    guarded: dict[FunctionType, Callable[..., Any]] = {}
     for module in modules:
         known_as = space or ".".join(["tf", *module.__name__.split(".")[1:]])
         for name in _public(module):
-            value = getattr(module, name)
-            if isinstance(value, FunctionType):
-                if value not in guarded:
-                    guarded[value] = _guarded(value, f"{known_as}.{name}")
-                setattr(module, name, guarded[value])
-            elif (
-                isinstance(value, type) and value.__module__.startswith(_WITH_SETTINGS) and not issubclass(value, Enum)
-            ):
-                made = vars(value).get("__init__")
-                if isinstance(made, FunctionType) and not hasattr(made, "__wrapped__"):
-                    setattr(value, "__init__", _guarded(made, f"{known_as}.{name}"))  # noqa: B010 - mypy forbids assigning it
+            setattr(module, name, guarded(getattr(module, name), f"{known_as}.{name}"))
+
+
+def guarded(value: Any, name: str) -> Any:
+    """What a module offers for a function or class (another value is offered as it is), which users know by this name.
+
+    A function that has a name already keeps it.
+    """
+    if isinstance(value, FunctionType):
+        if value not in _wrapped:
+            call = _guarded(value, name)
+            _wrapped[value] = _wrapped[call] = call
+        return _wrapped[value]
+    if isinstance(value, type) and value.__module__.startswith(_WITH_SETTINGS) and not issubclass(value, Enum):
+        made = vars(value).get("__init__")
+        if isinstance(made, FunctionType) and not hasattr(made, "__wrapped__"):
+            setattr(value, "__init__", _guarded(made, name))  # noqa: B010 - mypy forbids assigning it
+    return value
 
 
 def _public(module: ModuleType) -> list[str]:

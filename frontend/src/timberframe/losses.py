@@ -7,6 +7,7 @@ broadcasts to the losses with sizes equal or 1), reduces it as `reduction` says,
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from timberframe.api.calls import call_op
@@ -14,6 +15,7 @@ from timberframe.api.cross_entropy import sigmoid_cross_entropy_with_logits
 from timberframe.api.framework import GraphKeys, add_to_collection, get_collection, name_scope
 from timberframe.api.reduction import reduction_axes, renamed
 from timberframe.api.selection import cast
+from timberframe.boundary import guard
 from timberframe_core.dtypes import float32
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
@@ -281,3 +283,6 @@ def get_total_loss(add_regularization_losses: bool = True, name: str = "total_lo
     if not found:
         raise InvalidArgumentError("tf.losses.get_total_loss: there are no losses; at least one is required")
     return apply_op("AddN", [found], name=name)
+
+
+guard([sys.modules[__name__]])  # here, since `import timberframe` does not load this module

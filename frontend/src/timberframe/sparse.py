@@ -1,5 +1,7 @@
 """`tf.sparse`: operations on sparse tensors, by the names without `sparse_`."""
 
+import sys as _sys
+
 from timberframe.api.accumulators import SparseConditionalAccumulator as SparseConditionalAccumulator
 from timberframe.api.sparse import SparseTensor as SparseTensor
 from timberframe.api.sparse import expand_sparse_dims as expand_dims
@@ -33,6 +35,7 @@ from timberframe.api.sparse_math import sparse_segment_sqrt_n as segment_sqrt_n
 from timberframe.api.sparse_math import sparse_segment_sum as segment_sum
 from timberframe.api.sparse_math import sparse_softmax as softmax
 from timberframe.api.sparse_math import sparse_tensor_dense_matmul as sparse_dense_matmul
+from timberframe.boundary import guard as _guard
 
 matmul = sparse_dense_matmul
 
@@ -43,3 +46,5 @@ __all__ = [
     "segment_mean", "segment_sqrt_n", "segment_sum", "slice", "softmax", "sparse_dense_matmul", "split", "to_dense",
     "to_indicator", "transpose",
 ]  # fmt: skip
+
+_guard([_sys.modules[__name__]])  # here, since `import timberframe` does not load this module

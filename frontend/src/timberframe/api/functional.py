@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from timberframe.api.control_flow import while_loop
 from timberframe.api.tensor_array import TensorArray
+from timberframe.api.while_loops import while_loop
 from timberframe_core import nest
 from timberframe_core.dtypes import DType, as_dtype, int32
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError

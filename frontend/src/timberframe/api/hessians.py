@@ -31,8 +31,8 @@ def hessians(
 
 
 def _hessian(source: Any, first: Any) -> Tensor:
-    from timberframe.api.control_flow import while_loop
     from timberframe.api.tensor_array import TensorArray
+    from timberframe.api.while_loops import while_loop
 
     if first is None:
         raise InvalidArgumentError(f"tf.hessians: ys do not depend on '{source.name}'; each of xs must be used by them")

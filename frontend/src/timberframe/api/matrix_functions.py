@@ -9,13 +9,13 @@ import numpy as np
 
 from timberframe.api.arrays import matrix_transpose
 from timberframe.api.calls import call_op
-from timberframe.api.control_flow import while_loop
 from timberframe.api.decompositions import solve, svd
 from timberframe.api.framework import name_scope
 from timberframe.api.linalg import matmul
 from timberframe.api.reduction import reduce_max, reduce_sum
 from timberframe.api.selection import cast
 from timberframe.api.unary import abs
+from timberframe.api.while_loops import while_loop
 from timberframe_core.dtypes import DType, int32
 from timberframe_core.errors import InvalidTypeError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor

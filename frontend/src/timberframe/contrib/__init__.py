@@ -1,11 +1,14 @@
 """`tf.contrib`: where TensorFlow 1 had what is elsewhere here, and what programs used most of the rest."""
 
-from timberframe import lookup as lookup
 from timberframe.lazy import lazy_names as _lazy_names
 
 _MODULES = (
     "crf", "data", "eager", "estimator", "factorization", "feature_column", "framework", "layers", "learn",
     "legacy_seq2seq", "losses", "metrics", "nn", "opt", "predictor", "rnn", "seq2seq", "slim", "tpu", "training",
 )  # fmt: skip
-_ALIASES = {"distributions": "timberframe.distributions", "signal": "timberframe.signal"}
-__getattr__ = _lazy_names(__name__, {**_ALIASES, **{name: f"timberframe.contrib.{name}" for name in _MODULES}})
+_ALIASES = ("distributions", "lookup", "signal")
+_LATER = {
+    **{name: f"timberframe.{name}" for name in _ALIASES},
+    **{name: f"timberframe.contrib.{name}" for name in _MODULES},
+}
+__getattr__ = _lazy_names(__name__, _LATER)

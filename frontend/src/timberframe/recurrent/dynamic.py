@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from timberframe.api.arrays import reverse, shape
-from timberframe.api.control_flow import while_loop
 from timberframe.api.framework import convert_to_tensor
 from timberframe.api.indexing import reverse_sequence
 from timberframe.api.selection import cast, where
 from timberframe.api.tensor_array import TensorArray
 from timberframe.api.variable_scope import variable_scope
+from timberframe.api.while_loops import while_loop
 from timberframe.recurrent.base import RNNCell, zeros_for
 from timberframe.recurrent.steps import (
     check_cell,

@@ -1,7 +1,9 @@
 """`tf.train`: optimizers, rates that change, the global step, averages of variables, checkpoints, queue runners."""
 
+import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from timberframe.boundary import guard as _guard
 from timberframe.lazy import lazy_names as _lazy_names
 from timberframe.train.adaptive import AdadeltaOptimizer as AdadeltaOptimizer
 from timberframe.train.adaptive import AdagradOptimizer as AdagradOptimizer
@@ -167,3 +169,6 @@ else:
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *_LATER})
+
+
+_guard([_sys.modules[__name__]])  # here, since `import timberframe` does not load this package

@@ -6,12 +6,12 @@ from typing import Any
 
 from timberframe.api.arrays import concat, expand_dims, reshape, shape, tile, transpose
 from timberframe.api.constants import range as counted
-from timberframe.api.control_flow import while_loop
 from timberframe.api.framework import convert_to_tensor, name_scope
 from timberframe.api.indexing import batch_gather, sequence_mask
 from timberframe.api.reduction import cumsum, reduce_max
 from timberframe.api.selection import cast, where, where_v2
 from timberframe.api.tensor_array import TensorArray
+from timberframe.api.while_loops import while_loop
 from timberframe_core import nest
 from timberframe_core.dtypes import int32
 from timberframe_core.errors import InvalidArgumentError

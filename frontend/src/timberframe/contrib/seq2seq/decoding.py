@@ -7,11 +7,11 @@ from typing import Any
 
 from timberframe.api.arrays import shape
 from timberframe.api.constants import fill, zeros_like
-from timberframe.api.control_flow import while_loop
 from timberframe.api.framework import convert_to_tensor, get_static_value
 from timberframe.api.selection import where
 from timberframe.api.tensor_array import TensorArray
 from timberframe.api.variable_scope import variable_scope
+from timberframe.api.while_loops import while_loop
 from timberframe.recurrent.base import zeros_for
 from timberframe.recurrent.steps import transpose_batch_time
 from timberframe_core import nest

@@ -11,7 +11,7 @@ from timberframe.api.arithmetic import add_n, maximum, minimum
 from timberframe.api.arrays import concat, identity, no_op, reshape, shape, transpose
 from timberframe.api.assertions import assert_equal, assert_greater_equal, assert_less_equal
 from timberframe.api.constants import ones, ones_like, zeros, zeros_like
-from timberframe.api.control_flow import cond, while_loop
+from timberframe.api.control_flow import cond
 from timberframe.api.framework import control_dependencies, convert_to_tensor, group, placeholder_with_default
 from timberframe.api.indexing import gather, unsorted_segment_sum
 from timberframe.api.nn import l2_normalize
@@ -22,6 +22,7 @@ from timberframe.api.selection import cast
 from timberframe.api.state import Variable
 from timberframe.api.unary import log, square
 from timberframe.api.variable_functions import assign, assign_sub, scatter_add
+from timberframe.api.while_loops import while_loop
 from timberframe_core.dtypes import bool_, float32, int32, int64
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op
