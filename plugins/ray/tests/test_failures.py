@@ -18,7 +18,8 @@ pytest.importorskip("ray", reason="ray is not installed: it has no wheel for thi
 
 import timberframe as tf
 from timberframe_ray import Cluster, engine
-from timberframe_ray.link import ANSWER_SECONDS, CANCEL_SECONDS, PING_SECONDS
+from timberframe_ray.link import ANSWER_SECONDS, PING_SECONDS
+from timberframe_ray.step import CANCEL_SECONDS
 
 DEVICE = "/job:worker/replica:0/task:0/device:CPU:0"
 KILL_SECONDS = 2.0

@@ -13,7 +13,8 @@ pytest.importorskip("ray", reason="ray is not installed: it has no wheel for thi
 
 import timberframe as tf
 from timberframe_ray import Cluster
-from timberframe_ray.link import Link, Step
+from timberframe_ray.link import Link
+from timberframe_ray.step import Step
 
 FIRST, SECOND, SERVER = (
     f"/job:{task}/device:CPU:0"

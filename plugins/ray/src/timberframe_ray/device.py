@@ -9,7 +9,8 @@ import numpy as np
 
 import timberframe_sdk as sdk
 from timberframe_ray import engine
-from timberframe_ray.link import ANSWER_SECONDS, Link, Returned
+from timberframe_ray.link import ANSWER_SECONDS, Link
+from timberframe_ray.step import Returned
 from timberframe_ray.wire import INLINE_BYTES
 from timberframe_sdk.remote.device import RemoteArray, RemoteDevice, RemoteExecutable
 
