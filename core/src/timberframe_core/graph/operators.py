@@ -153,6 +153,15 @@ def _method(function: Operator, reflected: bool = False) -> Operator:
     return method
 
 
+_UNARY = {"invert": _invert, "abs": _absolute, "neg": _negative}
+
+METHODS = (
+    *(f"__{prefix}{word}__" for word in _BINARY for prefix in ("", "r")),
+    *(f"__{word}__" for word in (*_COMPARISONS, *_UNARY)),
+)
+"""The names of the operators of tensors but indexing: what represents a tensor, such as a variable, has them, too."""
+
+
 def install() -> None:
     """Gives Tensor its operators. (Indexing is `tf.strided_slice`'s family's own.)"""
     for word, function in _BINARY.items():
@@ -160,7 +169,7 @@ def install() -> None:
         setattr(Tensor, f"__r{word}__", _method(function, reflected=True))
     for word, op in _COMPARISONS.items():
         setattr(Tensor, f"__{word}__", _method(_node(op, op)))
-    for word, unary in (("invert", _invert), ("abs", _absolute), ("neg", _negative)):
+    for word, unary in _UNARY.items():
         setattr(Tensor, f"__{word}__", unary)
     Tensor.__array_priority__ = 100  # so that `array + tensor` calls Tensor.__radd__
 

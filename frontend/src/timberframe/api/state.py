@@ -15,25 +15,19 @@ from timberframe.api.variable_copies import VariableSynchronization as VariableS
 from timberframe.api.variable_creators import Created
 from timberframe.api.variable_creators import outermost as outermost
 from timberframe.api.variable_slices import assignable
-from timberframe.api.variable_updates import PartialUpdates
+from timberframe.api.variable_updates import Updates
 from timberframe_core.dtypes import DType, as_dtype
 from timberframe_core.errors import InvalidArgumentError, WrongStateError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.defaults import Defaults
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.graph.operators import METHODS
 from timberframe_core.graph.reference import Reference
 from timberframe_core.graph.tensor_shape import TensorShape, as_shape
 from timberframe_core.graphdef import messages
 
 __all__ = ["Variable", "VariableAggregation", "VariableSynchronization"]
-
-_OPERATORS = (
-    "add", "radd", "sub", "rsub", "mul", "rmul", "div", "rdiv", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod",
-    "rmod", "lt", "le", "gt", "ge", "and", "rand", "or", "ror", "xor", "rxor", "pow", "rpow", "invert",
-    "neg", "abs", "matmul", "rmatmul",
-)  # fmt: skip
-
 
 _REFERENCES = ("VariableV2", "Variable")
 """Variables of graphs that TensorFlow 1 wrote, whose tensors are references."""
@@ -45,7 +39,7 @@ _REFERENCE_OPS = {
 """The ops on references by those on resources; the others have the same name without the prefix Resource."""
 
 
-class Variable(PartialUpdates, metaclass=Created):
+class Variable(Updates, metaclass=Created):
     """A tensor that a Session keeps from run to run, until it is closed.
 
     initial_value: a value or a function without arguments that returns one; it decides dtype and shape. trainable: adds
@@ -284,20 +278,20 @@ class Variable(PartialUpdates, metaclass=Created):
         if self._is_reference():
             gathered: Tensor = apply_op("GatherV2", [self._read(), indices, 0], name=name)
             return gathered
-        with get_default_graph().name_scope(name or "Gather") as scope, self.on_its_device():
-            where = convert_to_tensor(indices, name="indices")
-            rows: Tensor = apply_op("ResourceGather", [self.handle, where], {"dtype": self.dtype}, scope)
-        return rows
+        return self._read_part("ResourceGather", indices, name or "Gather")
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
         """Slices of the value, one for each index tuple in the last dimension of indices."""
         if self._is_reference():
             found: Tensor = apply_op("GatherNd", [self._read(), indices], name=name)
             return found
-        with get_default_graph().name_scope(name or "GatherNd") as scope, self.on_its_device():
+        return self._read_part("ResourceGatherNd", indices, name or "GatherNd")
+
+    def _read_part(self, op: str, indices: Any, name: str) -> Tensor:
+        with get_default_graph().name_scope(name) as scope, self.on_its_device():
             where = convert_to_tensor(indices, name="indices")
-            slices: Tensor = apply_op("ResourceGatherNd", [self.handle, where], {"dtype": self.dtype}, scope)
-        return slices
+            part: Tensor = apply_op(op, [self.handle, where], {"dtype": self.dtype}, scope)
+        return part
 
     def initialized_value(self) -> Tensor:
         """The value, or the initial value while it has none."""
@@ -315,22 +309,6 @@ class Variable(PartialUpdates, metaclass=Created):
         return self._as_graph_element().eval(session=session)
 
     # Writing, see also api/variable_updates.py
-
-    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
-        """Makes `value` the value; returns it as read thereafter, or the operation without read_value."""
-        return self.update("AssignVariableOp", [value], name, read_value)
-
-    def assign_add(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:
-        """Adds `delta`; returns like `assign`."""
-        return self.update("AssignAddVariableOp", [delta], name, read_value)
-
-    def assign_sub(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:
-        """Subtracts `delta`; returns like `assign`."""
-        return self.update("AssignSubVariableOp", [delta], name, read_value)
 
     def update(self, op: str, inputs: Sequence[Any], name: str | None, read_value: bool = True) -> Any:
         """Runs an op that changes the variable, whose first input is the handle and whose last is of its dtype.
@@ -362,6 +340,9 @@ class Variable(PartialUpdates, metaclass=Created):
             self.assign(value)
             return
         self.initializer.run({self.initializer.inputs[1]: value}, session)
+
+    def __getitem__(self, key: Any) -> Any:
+        return assignable(self.value()[key])
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._read())
@@ -432,9 +413,8 @@ def _install_operators() -> None:
         operator.__name__ = method
         return operator
 
-    for word in _OPERATORS:
-        setattr(Variable, f"__{word}__", through_read(f"__{word}__"))
-    setattr(Variable, "__getitem__", lambda self, key: assignable(self.value()[key]))  # noqa: B010 - as those above
+    for method in METHODS:
+        setattr(Variable, method, through_read(method))
 
 
 _install_operators()

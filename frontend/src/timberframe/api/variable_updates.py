@@ -1,7 +1,8 @@
-"""The methods of variables that change a part of the value."""
+"""The methods of variables that change their values."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from timberframe.api.framework import IndexedSlices
@@ -9,10 +10,11 @@ from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import convert_to_tensor
 
 
-class PartialUpdates:
-    """Scatter updates, by rows (`scatter_*`) and by index tuples (`scatter_nd_*`); each returns the value thereafter.
+class Updates:
+    """Assignments, and scatter updates by rows (`scatter_*`) and by index tuples (`scatter_nd_*`).
 
-    sparse_delta: IndexedSlices. indices: index tuples in the last dimension; updates: a slice for each.
+    Each returns the value thereafter. sparse_delta: IndexedSlices. indices: index tuples in the last dimension;
+    updates: a slice for each.
     """
 
     name: Any
@@ -30,7 +32,23 @@ class PartialUpdates:
     def _set_save_slice_info(self, save_slice_info: Any) -> None:
         self.save_slice_info = save_slice_info
 
-    def update(self, op: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Makes `value` the value; returns it as read thereafter, or the operation without read_value."""
+        return self.update("AssignVariableOp", [value], name, read_value)
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Adds `delta`; returns like `assign`."""
+        return self.update("AssignAddVariableOp", [delta], name, read_value)
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Subtracts `delta`; returns like `assign`."""
+        return self.update("AssignSubVariableOp", [delta], name, read_value)
+
+    def update(self, op: str, inputs: Sequence[Any], name: str | None, read_value: bool = True) -> Any:
         """Runs an op that changes the variable."""
         raise NotImplementedError
 
