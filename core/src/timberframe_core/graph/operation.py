@@ -191,7 +191,10 @@ class Operation:
 
     @property
     def traceback(self) -> StackSummary:
-        """The line of the user's code that made this operation, as a stack of one entry; of none for no such code."""
+        """The line of the user's code that made this operation, as a stack of one entry; of none for no such code.
+
+        TensorFlow's has the callers, too; to keep them would make the building of graphs slower.
+        """
         where = self._where
         return StackSummary.from_list([] if where is None else [FrameSummary(*where)])
 
