@@ -14,7 +14,6 @@ from timberframe.saving.collections import (
     get_from_proto_function,
     get_to_proto_function,
 )
-from timberframe.train.queue_runner import QueueRunner
 from timberframe_core import __version__, logging
 from timberframe_core.errors import OpError
 from timberframe_core.graph.graph import Graph, get_default_graph
@@ -86,9 +85,7 @@ def _write_collection(meta: Any, key: str, items: Sequence[Any]) -> None:
     if to_proto is not None:
         messages_of = (to_proto(x, export_scope=None) for x in items)
         target.bytes_list.value.extend(m.SerializeToString() for m in messages_of if m)
-    elif all(isinstance(x, Variable) for x in items) or (
-        key == GraphKeys.QUEUE_RUNNERS and all(isinstance(x, QueueRunner) for x in items)
-    ):
+    elif all(isinstance(x, Variable) for x in items):
         target.bytes_list.value.extend(x.to_proto().SerializeToString() for x in items)
     elif all(isinstance(x, Tensor | Operation) for x in items):
         target.node_list.value.extend(x.name for x in items)
@@ -167,8 +164,6 @@ def _items(graph: Graph, key: str, collection: Any, scope: str, known: dict[byte
                 yield graph.as_graph_element(f"{scope}/{value}" if scope else value)
             elif kind == "bytes_list" and key in _VARIABLES:
                 yield _variable(value, scope, known)
-            elif kind == "bytes_list" and key == GraphKeys.QUEUE_RUNNERS:
-                yield QueueRunner.from_proto(value, scope or None)
             else:
                 yield value
         except OpError as e:

@@ -11,6 +11,7 @@ from timberframe.api.arithmetic import maximum, subtract
 from timberframe.api.framework import GraphKeys
 from timberframe.api.queues import QueueBase
 from timberframe.api.selection import cast
+from timberframe.saving.collections import register_proto_function
 from timberframe.summary.functions import scalar
 from timberframe.train.coordinator import Coordinator
 from timberframe_core import logging
@@ -226,6 +227,18 @@ class QueueRunner:
 def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
     """Adds a runner to a collection of the default graph, for `start_queue_runners`."""
     get_default_graph().add_to_collection(collection, qr)
+
+
+def _queue_runner_def(runner: Any, export_scope: str | None = None) -> Any:
+    if not isinstance(runner, QueueRunner):
+        logging.warning("collection '%s' holds %r, no QueueRunner; it is not written", GraphKeys.QUEUE_RUNNERS, runner)
+        return None
+    return runner.to_proto(export_scope)
+
+
+register_proto_function(
+    GraphKeys.QUEUE_RUNNERS, messages.QueueRunnerDef, to_proto=_queue_runner_def, from_proto=QueueRunner.from_proto
+)
 
 
 def start_queue_runners(
