@@ -13,22 +13,6 @@ from timberframe.recurrent.cells import LSTMStateTuple
 from timberframe_core.errors import InvalidArgumentError
 
 
-class UnitsCell(RNNCell):
-    """Base of cells whose state and output are [batch, num_units]."""
-
-    def __init__(self, num_units: int, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._num_units = num_units
-
-    @property
-    def state_size(self) -> int:
-        return self._num_units
-
-    @property
-    def output_size(self) -> int:
-        return self._num_units
-
-
 class LSTMStateCell(RNNCell):
     """Base of cells whose state is an `LSTMStateTuple`: c of num_units, and h of num_proj, or of num_units for None."""
 

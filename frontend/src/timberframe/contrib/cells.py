@@ -13,9 +13,9 @@ from timberframe.api.nn import bias_add
 from timberframe.api.random_initializers import random_uniform_initializer
 from timberframe.api.selection import cast, where
 from timberframe.api.unary import exp, log, relu, sigmoid, tanh
-from timberframe.contrib.cell_bases import LSTMStateCell, UnitsCell
+from timberframe.contrib.cell_bases import LSTMStateCell
 from timberframe.layers.base import InputSpec
-from timberframe.recurrent.base import activation_of, affine, input_depth
+from timberframe.recurrent.base import UnitsCell, activation_of, affine, input_depth
 from timberframe.recurrent.cells import LSTMStateTuple
 from timberframe_core.dtypes import float32
 from timberframe_core.errors import InvalidArgumentError

@@ -19,7 +19,7 @@ from timberframe.api.reduction import argmax, reduce_logsumexp, reduce_max, redu
 from timberframe.api.selection import cast, where
 from timberframe.api.variable_scope import get_variable
 from timberframe.boundary import guard
-from timberframe.recurrent.base import RNNCell
+from timberframe.recurrent.base import UnitsCell
 from timberframe.recurrent.dynamic import dynamic_rnn
 from timberframe_core.dtypes import int32
 from timberframe_core.errors import InvalidArgumentError
@@ -34,24 +34,19 @@ __all__ = [
 ]  # fmt: skip
 
 
-class CrfForwardRnnCell(RNNCell):
+class _ForwardCell(UnitsCell):
+    """Base of cells that go along a sequence, whose state is a number for each tag. transition_params: [tags, tags]."""
+
+    def __init__(self, transition_params: Any) -> None:
+        self._transitions: Any = expand_dims(transition_params, 0)
+        super().__init__(_number_of_tags(self._transitions))
+
+
+class CrfForwardRnnCell(_ForwardCell):
     """A step of the forward algorithm: log of the summed exp(score) of all beginnings that end in each tag.
 
     The state is [batch, tags], and the output is the next state.
     """
-
-    def __init__(self, transition_params: Any) -> None:
-        super().__init__()
-        self._transitions: Any = expand_dims(transition_params, 0)
-        self._tags = _number_of_tags(self._transitions)
-
-    @property
-    def state_size(self) -> int:
-        return self._tags
-
-    @property
-    def output_size(self) -> int:
-        return self._tags
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """The next sums, from the scores of a step's tags and the sums so far."""
@@ -59,24 +54,11 @@ class CrfForwardRnnCell(RNNCell):
         return sums, sums
 
 
-class CrfDecodeForwardRnnCell(RNNCell):
+class CrfDecodeForwardRnnCell(_ForwardCell):
     """A step of Viterbi's algorithm: the best score of the beginnings that end in each tag.
 
     The state is these scores, [batch, tags]; the output the tag before each tag in its best beginning, int32.
     """
-
-    def __init__(self, transition_params: Any) -> None:
-        super().__init__()
-        self._transitions: Any = expand_dims(transition_params, 0)
-        self._tags = _number_of_tags(self._transitions)
-
-    @property
-    def state_size(self) -> int:
-        return self._tags
-
-    @property
-    def output_size(self) -> int:
-        return self._tags
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """The best tags before, and the next scores."""
@@ -84,23 +66,15 @@ class CrfDecodeForwardRnnCell(RNNCell):
         return cast(argmax(pairs, 1), int32), inputs + reduce_max(pairs, [1])
 
 
-class CrfDecodeBackwardRnnCell(RNNCell):
+class CrfDecodeBackwardRnnCell(UnitsCell):
     """A step back along the best sequence: from a tag, [batch, 1], to the one before it.
 
-    The inputs are what `CrfDecodeForwardRnnCell` put out, the last step first.
+    The inputs are what `CrfDecodeForwardRnnCell` put out, the last step first. num_tags is TensorFlow's and changes
+    nothing.
     """
 
     def __init__(self, num_tags: int) -> None:
-        super().__init__()
-        self._tags = num_tags
-
-    @property
-    def state_size(self) -> int:
-        return 1
-
-    @property
-    def output_size(self) -> int:
-        return 1
+        super().__init__(1)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """The tag before, as output and as state."""

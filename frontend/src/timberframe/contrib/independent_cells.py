@@ -10,9 +10,9 @@ from timberframe.api.initializers import constant_initializer, zeros_initializer
 from timberframe.api.nn import bias_add
 from timberframe.api.random_initializers import random_uniform_initializer
 from timberframe.api.unary import sigmoid, tanh
-from timberframe.contrib.cell_bases import LSTMStateCell, UnitsCell
+from timberframe.contrib.cell_bases import LSTMStateCell
 from timberframe.layers.base import InputSpec
-from timberframe.recurrent.base import activation_of, input_depth
+from timberframe.recurrent.base import UnitsCell, activation_of, input_depth
 from timberframe.recurrent.cells import LSTMStateTuple
 from timberframe_core.graph.apply import apply_op
 

@@ -13,7 +13,7 @@ from timberframe.saved_model.constants import (
     PREDICT_METHOD_NAME,
     REGRESS_METHOD_NAME,
 )
-from timberframe.saved_model.signatures import build_signature_def, build_tensor_info
+from timberframe.saved_model.signatures import signature_def_of_tensors
 from timberframe_core import logging
 from timberframe_core.dtypes import string
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
@@ -41,7 +41,7 @@ class PredictOutput(ExportOutput):
 
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:
         """A SignatureDef for predictions, with all inputs."""
-        return _signature(receiver_tensors, self._outputs, PREDICT_METHOD_NAME)
+        return signature_def_of_tensors(receiver_tensors, self._outputs, PREDICT_METHOD_NAME)
 
 
 class ClassificationOutput(ExportOutput):
@@ -73,7 +73,7 @@ class ClassificationOutput(ExportOutput):
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:
         """A SignatureDef for classification, whose only input is of strings: examples."""
         outputs = {"scores": self._scores, "classes": self._classes}
-        return _signature(
+        return signature_def_of_tensors(
             {"inputs": _only_examples(receiver_tensors, "ClassificationOutput")},
             {name: tensor for name, tensor in outputs.items() if tensor is not None},
             CLASSIFY_METHOD_NAME,
@@ -97,7 +97,7 @@ class RegressionOutput(ExportOutput):
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:
         """A SignatureDef for regression, whose only input is of strings: examples."""
         inputs = {"inputs": _only_examples(receiver_tensors, "RegressionOutput")}
-        return _signature(inputs, {"outputs": self._value}, REGRESS_METHOD_NAME)
+        return signature_def_of_tensors(inputs, {"outputs": self._value}, REGRESS_METHOD_NAME)
 
 
 def checked_export_outputs(given: Any, predictions: Any, predicts: bool) -> dict[str, ExportOutput] | None:
@@ -147,11 +147,6 @@ def signatures(
 def _by_name(tensors: Any, alone: str) -> dict[str, Any]:
     named = tensors if isinstance(tensors, Mapping) else {alone: tensors}
     return {str(name): t.value() if isinstance(t, Variable) else convert_to_tensor(t) for name, t in named.items()}
-
-
-def _signature(inputs: Mapping[str, Any], outputs: Mapping[str, Any], method: str) -> Any:
-    given, made = ({name: build_tensor_info(t) for name, t in group.items()} for group in (inputs, outputs))
-    return build_signature_def(given, made, method)
 
 
 def _only_examples(receiver_tensors: Mapping[str, Any], owner: str) -> Any:

@@ -58,6 +58,22 @@ class RNNCell(Layer):
         return self.zero_state(batch_size, dtype)
 
 
+class UnitsCell(RNNCell):
+    """Base of cells whose state and output are [batch, num_units]."""
+
+    def __init__(self, num_units: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._num_units = num_units
+
+    @property
+    def state_size(self) -> int:
+        return self._num_units
+
+    @property
+    def output_size(self) -> int:
+        return self._num_units
+
+
 def zero_states(state_size: Any, batch_size: Any, dtype: Any) -> Any:
     """States of zeros: [batch_size, *size] for each size of a structure of sizes."""
     return nest.map_structure(lambda size: zeros_for(batch_size, size, dtype), state_size)

@@ -10,7 +10,7 @@ from timberframe.api.initializers import constant_initializer, zeros_initializer
 from timberframe.api.selection import clip_by_value
 from timberframe.api.unary import sigmoid, tanh
 from timberframe.layers.base import InputSpec
-from timberframe.recurrent.base import RNNCell, activation_of, affine, input_depth
+from timberframe.recurrent.base import RNNCell, UnitsCell, activation_of, affine, input_depth
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op
@@ -32,7 +32,7 @@ class LSTMStateTuple(NamedTuple):
         return self.c.dtype  # type: ignore[no-any-return]  # a DType
 
 
-class BasicRNNCell(RNNCell):
+class BasicRNNCell(UnitsCell):
     """output = state = activation([inputs, state] . kernel + bias). activation: tanh by default."""
 
     def __init__(
@@ -44,18 +44,9 @@ class BasicRNNCell(RNNCell):
         dtype: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(name=name, dtype=dtype, _reuse=reuse, **kwargs)
+        super().__init__(num_units, name=name, dtype=dtype, _reuse=reuse, **kwargs)
         self.input_spec = InputSpec(ndim=2)
-        self._num_units = num_units
         self._activation = activation_of("BasicRNNCell", activation, tanh)
-
-    @property
-    def state_size(self) -> int:
-        return self._num_units
-
-    @property
-    def output_size(self) -> int:
-        return self._num_units
 
     def build(self, inputs_shape: Any) -> None:
         depth = input_depth(self, inputs_shape)
@@ -68,7 +59,7 @@ class BasicRNNCell(RNNCell):
         return output, output
 
 
-class GRUCell(RNNCell):
+class GRUCell(UnitsCell):
     """Gated recurrent unit (Cho et al. 2014), as in TensorFlow: the reset gate is applied before the product.
 
     r, u = sigmoid([inputs, h] . gates/kernel + gates/bias); c = activation([inputs, r h] . candidate/kernel + bias);
@@ -86,19 +77,10 @@ class GRUCell(RNNCell):
         dtype: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(name=name, dtype=dtype, _reuse=reuse, **kwargs)
+        super().__init__(num_units, name=name, dtype=dtype, _reuse=reuse, **kwargs)
         self.input_spec = InputSpec(ndim=2)
-        self._num_units = num_units
         self._activation = activation_of("GRUCell", activation, tanh)
         self._kernel_initializer, self._bias_initializer = kernel_initializer, bias_initializer
-
-    @property
-    def state_size(self) -> int:
-        return self._num_units
-
-    @property
-    def output_size(self) -> int:
-        return self._num_units
 
     def build(self, inputs_shape: Any) -> None:
         depth, units = input_depth(self, inputs_shape) + self._num_units, self._num_units

@@ -44,14 +44,19 @@ def build_signature_def(
     return signature
 
 
+def signature_def_of_tensors(inputs: Mapping[str, Any], outputs: Mapping[str, Any], method_name: str) -> Any:
+    """A SignatureDef of tensors by argument name."""
+    given, made = ({key: build_tensor_info(t) for key, t in group.items()} for group in (inputs, outputs))
+    return build_signature_def(given, made, method_name)
+
+
 def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
     """The SignatureDef of a prediction from tensors by argument name."""
     if not inputs or not outputs:
         raise InvalidArgumentError(
             f"signature: has {len(inputs)} inputs and {len(outputs)} outputs; at least one of each is required"
         )
-    given, made = ({key: build_tensor_info(t) for key, t in group.items()} for group in (inputs, outputs))
-    return build_signature_def(given, made, PREDICT_METHOD_NAME)
+    return signature_def_of_tensors(inputs, outputs, PREDICT_METHOD_NAME)
 
 
 def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Any:
