@@ -198,6 +198,8 @@ def _optimizations(graph_options: Any) -> dict[str, bool]:
         "fuse": rewrite.remapping,
         "cover": rewrite.remapping,
         "dense_lists": rewrite.loop_optimization,
+        "hoist": rewrite.loop_optimization,
+        "sink": rewrite.loop_optimization,
     }
     return {
         name: False for name, value in switches.items() if all_off or rewrite.disable_meta_optimizer or value == off

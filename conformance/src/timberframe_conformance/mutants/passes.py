@@ -9,8 +9,9 @@ from typing import Any
 from timberframe_conformance.case import NotApplicableError
 from timberframe_conformance.mutants.base import seam_mutant
 from timberframe_conformance.replacements import Replacements
+from timberframe_core.compiler.counters import Counter
 from timberframe_core.compiler.dense import lists
-from timberframe_core.compiler.passes import cover, merge, pads, pipeline, powers
+from timberframe_core.compiler.passes import cover, hoist, merge, pads, pipeline, powers, sink
 from timberframe_core.compiler.passes.rewriter import ClusterRewriter, ProgramRewriter
 from timberframe_core.compiler.passes.simplify import SIMPLIFY
 from timberframe_core.compiler.raising import branches, loops
@@ -141,6 +142,36 @@ def _(r: Replacements, target: Any) -> None:
         return exchanged
 
     r.replace(pads, "_amounts", make)
+
+
+@seam_mutant("first-weights-for-all", "the pass hoist takes the first rows of weights for the last ones", SUITE)
+def _(r: Replacements, target: Any) -> None:
+    r.replace(hoist, "_constant_rows", lambda rows: lambda x, begin, end: rows(x, 0, end - begin))
+
+
+@seam_mutant("bias-forgotten", "the pass hoist leaves the bias out of the product before the loop", SUITE)
+def _(r: Replacements, target: Any) -> None:
+    def make(read: Any) -> Any:
+        return lambda loop, product, *given: read(loop, dataclasses.replace(product, bias=None), *given)
+
+    r.replace(hoist, "_read", make)
+
+
+@seam_mutant("kept-by-iteration", "the pass sink keeps rows in the order of iterations, whichever they read", SUITE)
+def _(r: Replacements, target: Any) -> None:
+    def make(keep: Any) -> Any:
+        def in_order(loop: Any, found: Any, x: Any) -> Any:
+            count = next(v for v in loop.body.cluster.inputs if loop.counters.of(v) == Counter(0, 1))
+            return keep(loop, dataclasses.replace(found, row=dataclasses.replace(found.row, index=count)), x)
+
+        return in_order
+
+    r.replace(sink, "_keep", make)
+
+
+@seam_mutant("sums-begin-at-zero", "the pass sink forgets what a sum begins with", SUITE)
+def _(r: Replacements, target: Any) -> None:
+    r.replace(sink, "_start", lambda _: lambda *given: None)
 
 
 @seam_mutant("covered-inputs-exchanged", "the pass cover exchanges the last two inputs of the nodes", SUITE, "patterns")

@@ -254,9 +254,35 @@ def _old_loop(graph: Any, limit: Any, start: Any) -> tuple[Any, Any]:
     return apply_op("Exit", [left]), apply_op("Exit", [result])
 
 
+def _steps(session_of: Callable[[], Any]) -> None:
+    """Loops over rows, from either end, with products by weights and sums of products, all of whole numbers."""
+    rng = np.random.default_rng(3)
+    rows, weights, bias, start = (rng.integers(-2, 3, s).astype(F) for s in ((5, 2, 3), (7, 4), (4,), (3, 4)))
+    x, first = tf.placeholder(tf.float32, rows.shape), tf.placeholder(tf.float32, start.shape)
+    given = tf.TensorArray(tf.float32, len(rows)).unstack(x)
+    for order in (range(5), range(4, -1, -1)):
+
+        def body(t: Any, h: Any, total: Any, order: range = order) -> Any:
+            row = given.read(t if order.step > 0 else len(rows) - 1 - t)
+            product = tf.matmul(tf.concat([row, h], 1), tf.constant(weights))
+            h = tf.floormod(tf.nn.bias_add(product, tf.constant(bias)), 8.0)
+            return t + 1, h, total + tf.matmul(row, h, transpose_a=True)
+
+        found = tf.while_loop(lambda t, *_: t < len(rows), body, [0, tf.zeros((2, 4)), first])[1:]
+        h, total = np.zeros((2, 4), F), start
+        for row in rows[list(order)]:
+            h = (np.concatenate([row, h], 1) @ weights + bias) % 8
+            total = total + row.T @ h
+        with session_of() as session:
+            for got, right, name in zip(
+                session.run(found, {x: rows, first: start}), (h, total), ("state", "sum"), strict=True
+            ):
+                same(got, right, f"the {name} after rows {order}")
+
+
 ORDERED: dict[str, Callable[[Any], None]] = {
     "order": _order, "assertion": _assertion, "drawn": _drawn, "nested": _nested, "lists": _lists,
-    "frames": _frames,
+    "frames": _frames, "steps": _steps,
 }  # fmt: skip
 NEEDED = {"frames": "functionalize"}
 """A pass without which a graph cannot run."""

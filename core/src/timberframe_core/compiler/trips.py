@@ -15,7 +15,7 @@ from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.graph.signatures import called_functions
 from timberframe_core.ops.definition.opdef import is_known
 
-_COMPARISONS = {"Less": (False, 0), "Greater": (True, 0), "LessEqual": (False, 1), "GreaterEqual": (True, 1)}
+COMPARISONS = {"Less": (False, 0), "Greater": (True, 0), "LessEqual": (False, 1), "GreaterEqual": (True, 1)}
 """Whether the counter stands on the right, and how much further than its limit it goes."""
 
 Bounds = dict[Tensor, int]
@@ -67,9 +67,9 @@ def _limit(
         parts = [_limit(cond, original(t), inputs, following, bounds) for t in test.op.inputs]
         known = [p.iterations for p in parts if p is not None]
         return IterationLimit(min(known), False) if known else None
-    if test.op.type not in _COMPARISONS or not test.op.inputs[0].dtype.is_integer:
+    if test.op.type not in COMPARISONS or not test.op.inputs[0].dtype.is_integer:
         return None
-    swapped, more = _COMPARISONS[test.op.type]
+    swapped, more = COMPARISONS[test.op.type]
     counter, end = (original(t) for t in (reversed(test.op.inputs) if swapped else test.op.inputs))
     position = _position(cond, counter)
     if position is None:

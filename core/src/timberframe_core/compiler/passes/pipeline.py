@@ -109,13 +109,13 @@ class Pipeline:
     def _rewrite_cluster(self, cluster: Cluster, reports: list[PassReport]) -> Cluster:
         if not self._phases["cluster"]:
             return cluster
-        nodes = [self._rewrite_bodies(node, reports) for node in cluster.nodes]
-        if any(a is not b for a, b in zip(nodes, cluster.nodes, strict=True)):
-            cluster = replace(cluster, nodes=nodes, source=cluster.source or cluster)
         for p in self._phases["cluster"]:
             rewriter = ClusterRewriter(cluster)
             reports.append(_run(p, rewriter, rewriter.commit))
             cluster = rewriter.cluster
+        nodes = [self._rewrite_bodies(node, reports) for node in cluster.nodes]
+        if any(a is not b for a, b in zip(nodes, cluster.nodes, strict=True)):
+            cluster = replace(cluster, nodes=nodes, source=cluster.source or cluster)
         return cluster
 
     def _rewrite_bodies(self, node: KernelNode, reports: list[PassReport]) -> KernelNode:
