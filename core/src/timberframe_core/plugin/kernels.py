@@ -258,14 +258,12 @@ def _check(kernel: KernelDef) -> None:
 
     The package of a vendor's op (``Vendor>Op``) may be absent: its kernels then wait for nothing.
     """
-    op = _checked_pattern(kernel) if kernel.covers else None
-    if op is None:
-        op = registry.find(kernel.op) if ">" in kernel.op else registry.get(kernel.op)
+    known = _checked_pattern(kernel) if kernel.covers else _type_attrs(kernel.op)
     for name, allowed in kernel.types.items():
-        if op is not None and (name not in op.attrs or not op.attrs[name].kind.endswith(("type", "type)"))):
-            names = ", ".join(a.name for a in op.attrs.values() if a.kind.endswith(("type", "type)"))) or "none"
+        if known is not None and name not in known:
             raise InvalidArgumentError(
-                f"kernel {kernel.op} on {kernel.device}: types names {name!r}; the op's type attrs are {names}"
+                f"kernel {kernel.op} on {kernel.device}: types names {name!r}; the op's type attrs are "
+                f"{', '.join(known) or 'none'}"
             )
         wrong = [d for d in allowed if d not in BY_NAME or BY_NAME[d].name != d]
         if wrong:
@@ -275,19 +273,24 @@ def _check(kernel: KernelDef) -> None:
             )
 
 
-def _checked_pattern(kernel: KernelDef) -> OpDef:
-    """The op of a pattern's last part; NotFoundError for an unknown op, InvalidArgumentError for a wrong pattern."""
+def _type_attrs(op: str) -> tuple[str, ...] | None:
+    """The type attrs of a kernel's op; None where that is a vendor's and its package is absent."""
+    return None if ">" in op and registry.find(op) is None else registry.type_attrs(op)
+
+
+def _checked_pattern(kernel: KernelDef) -> tuple[str, ...]:
+    """The type attrs of a pattern's last op; NotFoundError for an unknown op, InvalidArgumentError for a wrong pattern."""
     head = f"kernel {kernel.op} on {kernel.device}: covers"
     if ">" not in kernel.op or registry.find(kernel.op) is not None:
         raise InvalidArgumentError(f"{head} nodes as {kernel.op!r}; a name of its own, 'Vendor>Name', is required")
-    ops = [registry.get(part.op) for part in kernel.covers]
+    type_attrs = [registry.type_attrs(part.op) for part in kernel.covers]
     names = [part.name for part in kernel.covers]
     for i, part in enumerate(kernel.covers):
         if names.count(part.name) > 1 or any(name in names[i:] for name in part.inputs):
             raise InvalidArgumentError(f"{head} part {part.name!r} twice or before what it reads; an order is required")
         if i < len(names) - 1 and not any(part.name in later.inputs for later in kernel.covers[i + 1 :]):
             raise InvalidArgumentError(f"{head} part {part.name!r}, which no later part reads; one must")
-    return ops[-1]
+    return type_attrs[-1]
 
 
 def _same_claim(a: KernelDef, b: KernelDef) -> bool:

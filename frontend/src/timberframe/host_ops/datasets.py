@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from timberframe_core.ops.data.signatures import NAMES
+from timberframe_core.ops.definition import registry
 from timberframe_core.plugin.host_ops import HostCall, host_op
 
 
@@ -23,4 +23,4 @@ def _run(call: HostCall) -> list[Any]:
     return _functions()[call.op](call)
 
 
-host_op(*NAMES)(_run)
+host_op(*registry.defined_in("timberframe_core.ops.data"))(_run)

@@ -12,14 +12,10 @@ NO_GRADIENT = NotDifferentiable("what a dataset holds is no function of tensors"
 ELEMENTS = ("output_types: list(type) >= 1", "output_shapes: list(shape) >= 1")
 METADATA = "metadata: string = ''"
 
-NAMES: list[str] = []
-"""The ops on datasets and iterators."""
-
 
 def define(name: str, **definition: Any) -> None:
     """Defines an op on datasets or iterators."""
     define_op(name, gradient=NO_GRADIENT, **definition)
-    NAMES.append(name)
 
 
 def component_shapes(c: InferenceContext) -> list[Shape]:

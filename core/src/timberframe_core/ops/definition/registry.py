@@ -6,9 +6,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from timberframe_core.errors import AlreadyExistsError, NotFoundError
+from timberframe_core.ops.definition.index import import_all, indexed_ops
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -25,20 +27,30 @@ _lock = threading.RLock()
 
 def register(op: OpDef) -> None:
     """Adds an op. An identical redefinition is accepted, another one raises AlreadyExistsError."""
+    module, indexed = _defining_module(), indexed_ops().get(op.name)
+    if indexed is not None and indexed.module != module:
+        import_module(indexed.module)  # that definition is the first, whenever it is imported
     with _lock:
         old = _ops.get(op.name)
         if old is not None and old.signature() != op.signature():
             raise AlreadyExistsError(
-                f"op {op.name}: defined by {module_of(op.name)} and, differently, by {_defining_module()}; "
+                f"op {op.name}: defined by {_modules[op.name]} and, differently, by {module}; "
                 "a second definition must be identical (custom ops are named 'Vendor>Op')"
             )
         _ops[op.name] = old or op
-        _modules.setdefault(op.name, _defining_module())
+        _modules.setdefault(op.name, module)
 
 
 def module_of(name: str) -> str:
     """The module that defines an op of the registry: the one whose import did."""
+    get(name)
     return _modules[name]
+
+
+def defined_in(package: str) -> list[str]:
+    """Names of the ops that modules of a package define."""
+    modules = {name: op.module for name, op in indexed_ops().items()} | _modules
+    return sorted(name for name, module in modules.items() if module.startswith(f"{package}."))
 
 
 def _defining_module() -> str:
@@ -66,14 +78,24 @@ def unregister(name: str) -> None:
 
 
 def find(name: str) -> OpDef | None:
-    """The op, loading the package whose entry point names it; None if nobody has it."""
+    """The op, importing the module that defines it or the package whose entry point names it; None if nobody has it."""
     op = _ops.get(name)
     if op is None:
-        for entry in _entry_points():
-            if entry.name == name:
-                entry.load()
-                op = _ops.get(name)
+        indexed = indexed_ops().get(name)
+        if indexed is not None:
+            import_module(indexed.module)
+        else:
+            for entry in _entry_points():
+                if entry.name == name:
+                    entry.load()
+        op = _ops.get(name)
     return op
+
+
+def type_attrs(name: str) -> tuple[str, ...]:
+    """Names of an op's attrs that are dtypes, for which no module is imported; raises NotFoundError as `get` does."""
+    indexed = None if name in _ops else indexed_ops().get(name)
+    return get(name).type_attrs if indexed is None else indexed.type_attrs
 
 
 @cache
@@ -88,6 +110,9 @@ def get(name: str) -> OpDef:
     """The op; raises NotFoundError with the nearest names."""
     op = find(name)
     if op is None:
+        import_all()
+        op = _ops.get(name)
+    if op is None:
         import difflib
 
         near = difflib.get_close_matches(name, _ops, 3)
@@ -98,6 +123,7 @@ def get(name: str) -> OpDef:
 
 def all_ops() -> Iterator[OpDef]:
     """Every op, by name, those of installed plugins included."""
+    import_all()
     for entry in _entry_points():
         if entry.name not in _ops:
             entry.load()
