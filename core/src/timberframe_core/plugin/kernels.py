@@ -279,7 +279,7 @@ def _type_attrs(op: str) -> tuple[str, ...] | None:
 
 
 def _checked_pattern(kernel: KernelDef) -> tuple[str, ...]:
-    """The type attrs of a pattern's last op; NotFoundError for an unknown op, InvalidArgumentError for a wrong pattern."""
+    """The type attrs of the last op; NotFoundError for an unknown op, InvalidArgumentError for a wrong pattern."""
     head = f"kernel {kernel.op} on {kernel.device}: covers"
     if ">" not in kernel.op or registry.find(kernel.op) is not None:
         raise InvalidArgumentError(f"{head} nodes as {kernel.op!r}; a name of its own, 'Vendor>Name', is required")
