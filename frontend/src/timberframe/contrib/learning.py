@@ -184,23 +184,15 @@ def train(
             summary_writer=summary_writer if logdir else None, global_step=step, saver=saver,
             save_summaries_secs=save_summaries_secs, save_model_secs=save_interval_secs, init_fn=init_fn,
         )  # fmt: skip
-    loss: Any = None
-    again = True
-    while again:
-        again = False
+
+    def make_step(session: Any) -> tuple[Any, Any]:
+        return train_step_fn(session, train_op, step, arguments)
+
+    while True:
         try:
-            with supervisor.managed_session(master, session_config, start_standard_services=bool(logdir)) as session:
-                if not logdir:
-                    supervisor.start_queue_runners(session)
-                running = session if session_wrapper is None else session_wrapper(session)
-                loss = _loop(supervisor, running, lambda s: train_step_fn(s, train_op, step, arguments))
-                supervisor.stop(close_summary_writer=False)  # so that no thread writes an older checkpoint after this
-                if logdir and supervisor.is_chief:
-                    supervisor.saver.save(session, supervisor.save_path, global_step=supervisor.global_step)
+            return _train_in_session(supervisor, master, session_config, session_wrapper, make_step)
         except AbortedError as e:
             logging.info("the session is lost (%s); another one goes on from the last checkpoint", e)
-            again = True
-    return loss
 
 
 def _arguments(step: Any, number_of_steps: int | None, log_every_n_steps: int | None) -> dict[str, Any]:
@@ -209,6 +201,25 @@ def _arguments(step: Any, number_of_steps: int | None, log_every_n_steps: int | 
     if log_every_n_steps:
         made["should_log"] = equal(apply_op("FloorMod", [step, log_every_n_steps]), 0)
     return made
+
+
+def _train_in_session(
+    supervisor: Any,
+    master: str,
+    config: Any,
+    wrapper: Callable[[Any], Any] | None,
+    make_step: Callable[[Any], tuple[Any, Any]],
+) -> Any:
+    """Trains in one session, and writes the last checkpoint; returns the last loss."""
+    loss, writes = None, supervisor.save_path is not None
+    with supervisor.managed_session(master, config, start_standard_services=writes) as session:
+        if not writes:
+            supervisor.start_queue_runners(session)
+        loss = _loop(supervisor, session if wrapper is None else wrapper(session), make_step)
+        supervisor.stop(close_summary_writer=False)  # so that no thread writes an older checkpoint after this
+        if writes:
+            supervisor.saver.save(session, supervisor.save_path, global_step=supervisor.global_step)
+    return loss
 
 
 def _loop(supervisor: Any, session: Any, make_step: Callable[[Any], tuple[Any, Any]]) -> Any:

@@ -22,17 +22,15 @@ from timberframe.distributions.normal_tails import log_ndtr, ndtr
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 
 
-class Normal(Scalar):
-    """Normal numbers of mean loc and standard deviation scale."""
+class _LocationAndScale(Scalar):
+    """Base of the distributions of loc + scale * z, whose mean and mode are loc. scale: above 0."""
 
     _parameter_names = ("loc", "scale")
 
-    def __init__(
-        self, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Normal"
-    ) -> None:
+    def __init__(self, loc: Any, scale: Any, validate_args: bool, allow_nan_stats: bool, name: str) -> None:
         parameters = dict(locals())
         self._validate_args = validate_args
-        self.loc, self.scale = parameter("Normal", loc=loc, scale=scale)
+        self.loc, self.scale = parameter(type(self).__name__, loc=loc, scale=scale)
         self.scale = self._checked(self.scale, assert_positive)
         super().__init__(
             [self.loc, self.scale], FULLY_REPARAMETERIZED, validate_args=validate_args,
@@ -41,6 +39,20 @@ class Normal(Scalar):
 
     def _standard(self, x: Any) -> Any:
         return (x - self.loc) / self.scale
+
+    def _mean(self) -> Any:
+        return self._whole(self.loc)
+
+    _mode = _mean
+
+
+class Normal(_LocationAndScale):
+    """Normal numbers of mean loc and standard deviation scale."""
+
+    def __init__(
+        self, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Normal"
+    ) -> None:
+        super().__init__(loc, scale, validate_args, allow_nan_stats, name)
 
     def _sample_n(self, n: Any, seed: int | None) -> Any:
         return random_normal(self._sizes(n), dtype=self.dtype, seed=seed) * self.scale + self.loc
@@ -66,34 +78,17 @@ class Normal(Scalar):
     def _entropy(self) -> Any:
         return self._whole(0.5 + _HALF_LOG_2_PI + log(self.scale))
 
-    def _mean(self) -> Any:
-        return self._whole(self.loc)
-
-    _mode = _mean
-
     def _stddev(self) -> Any:
         return self._whole(self.scale)
 
 
-class Laplace(Scalar):
+class Laplace(_LocationAndScale):
     """Numbers of density exp(-|x - loc| / scale) / (2 scale)."""
-
-    _parameter_names = ("loc", "scale")
 
     def __init__(
         self, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Laplace"
     ) -> None:
-        parameters = dict(locals())
-        self._validate_args = validate_args
-        self.loc, self.scale = parameter("Laplace", loc=loc, scale=scale)
-        self.scale = self._checked(self.scale, assert_positive)
-        super().__init__(
-            [self.loc, self.scale], FULLY_REPARAMETERIZED, validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats, parameters=parameters, name=name,
-        )  # fmt: skip
-
-    def _standard(self, x: Any) -> Any:
-        return (x - self.loc) / self.scale
+        super().__init__(loc, scale, validate_args, allow_nan_stats, name)
 
     def _sample_n(self, n: Any, seed: int | None) -> Any:
         lowest = np.nextafter(self.dtype.as_numpy_dtype(-1), self.dtype.as_numpy_dtype(0))  # log1p(-1) is infinite
@@ -117,11 +112,6 @@ class Laplace(Scalar):
 
     def _entropy(self) -> Any:
         return self._whole(math.log(2.0) + 1.0 + log(self.scale))
-
-    def _mean(self) -> Any:
-        return self._whole(self.loc)
-
-    _mode = _mean
 
     def _stddev(self) -> Any:
         return self._whole(math.sqrt(2.0) * self.scale)
