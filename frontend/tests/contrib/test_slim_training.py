@@ -54,6 +54,33 @@ def test_a_step_function_decides_when_to_stop(tmp_path: Path) -> None:
     assert losses[0] > losses[1] > losses[2]
 
 
+def test_a_synchronous_optimizer_takes_its_steps() -> None:
+    loss, _ = linear_loss()
+    optimizer = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(0.3), 1)
+    train_op = slim.learning.create_train_op(loss, optimizer)
+    assert slim.learning.train(train_op, None, number_of_steps=60, sync_optimizer=optimizer) < 1e-4
+
+
+def test_timelines_of_steps_are_written(tmp_path: Path) -> None:
+    loss, _ = linear_loss()
+    train_op = slim.learning.create_train_op(loss, tf.train.GradientDescentOptimizer(0.1))
+    slim.learning.train(train_op, str(tmp_path), number_of_steps=5, trace_every_n_steps=2)
+    assert sorted(f.name for f in tmp_path.glob("tf_trace-*")) == [f"tf_trace-{step}.json" for step in (1, 3, 5)]
+
+
+def test_a_replica_begins_at_its_step() -> None:
+    step = tf.train.create_global_step()
+    queue = tf.FIFOQueue(5, tf.int64)
+    with tf.control_dependencies([tf.assign_add(step, 1)]):  # what the other replicas do
+        enqueue = queue.enqueue(1)
+    tf.train.add_queue_runner(tf.train.QueueRunner(queue, [enqueue]))
+    first = slim.learning.train(
+        tf.constant(0.0), None, lambda session, *_: (session.run(step), True), is_chief=False, ready_op=None,
+        local_init_op=tf.global_variables_initializer(), startup_delay_steps=3,
+    )  # fmt: skip
+    assert first >= 3
+
+
 def test_checkpoints_are_evaluated(tmp_path: Path) -> None:
     train(str(tmp_path / "model"), 80)
     _, made = linear_loss()
@@ -92,6 +119,10 @@ def test_gradients_are_clipped_and_multiplied() -> None:
 def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="number_of_steps is 0; it must be positive"):
         slim.learning.train(tf.constant(1.0), None, number_of_steps=0)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="trace_every_n_steps is 2 and logdir None; a folder is"):
+        slim.learning.train(tf.constant(1.0), None, trace_every_n_steps=2)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="startup_delay_steps is 3 with a sync_optimizer"):
+        slim.learning.train(tf.constant(1.0), None, startup_delay_steps=3, sync_optimizer=object())
     with pytest.raises(tf.errors.InvalidArgumentError, match="gradient_multipliers is empty"):
         slim.learning.multiply_gradients([], {})
 

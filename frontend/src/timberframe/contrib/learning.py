@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -16,6 +17,7 @@ from timberframe.api.framework import GraphKeys, constant, control_dependencies,
 from timberframe.api.variable_collections import trainable_variables
 from timberframe.summary.functions import histogram, scalar
 from timberframe_core import logging
+from timberframe_core.config import RunMetadata, RunOptions
 from timberframe_core.errors import AbortedError, InvalidArgumentError, OutOfRangeError
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.graph.graph import Graph, get_default_graph
@@ -24,6 +26,7 @@ from timberframe_core.graph.operation import Tensor
 
 _DEFAULT: Any = _train.Supervisor.USE_DEFAULT
 _GLOBAL_STEP: Any = object()
+_SECONDS_BETWEEN_LOOKS = 0.1
 
 Gradients = Sequence[tuple[Any, Any]]
 
@@ -120,11 +123,16 @@ def create_train_op(
 def train_step(sess: Any, train_op: Any, global_step: Any, train_step_kwargs: Mapping[str, Any]) -> tuple[Any, Any]:
     """One step: the loss, and whether to stop, which the tensor `should_stop` of train_step_kwargs says.
 
-    Where the tensor `should_log` of train_step_kwargs is true the loss is logged.
+    Where the tensor `should_log` of train_step_kwargs is true the loss is logged. Where `should_trace` is, a timeline
+    of the step is written into the folder `logdir` of train_step_kwargs, as ``tf_trace-<step>.json``.
     """
+    traced = "should_trace" in train_step_kwargs and sess.run(train_step_kwargs["should_trace"])
+    options, metadata = (RunOptions(trace_level=RunOptions.FULL_TRACE), RunMetadata()) if traced else (None, None)
     began = time.monotonic()
-    loss, step = sess.run([train_op, global_step])
+    loss, step = sess.run([train_op, global_step], options=options, run_metadata=metadata)
     seconds = time.monotonic() - began
+    if metadata is not None:
+        metadata.save_trace(os.path.join(train_step_kwargs["logdir"], f"tf_trace-{step}.json"))
     if "should_log" in train_step_kwargs and sess.run(train_step_kwargs["should_log"]):
         logging.info("global step %d: loss = %.4f (%.3f sec/step)", step, loss, seconds)
     stop = "should_stop" in train_step_kwargs and bool(sess.run(train_step_kwargs["should_stop"]))
@@ -163,20 +171,21 @@ def train(
 
     logdir: where checkpoints and summaries go, and the checkpoint from which training goes on; None for neither.
     train_step_fn: called with the session, train_op, the global step and train_step_kwargs. The arguments from init_op
-    to save_interval_secs are those of `tf.train.Supervisor`. startup_delay_steps, sync_optimizer, trace_every_n_steps
-    and ignore_live_threads change nothing.
+    to save_interval_secs are those of `tf.train.Supervisor`. startup_delay_steps: the global step at which a replica
+    that is not the chief begins. sync_optimizer: the SyncReplicasOptimizer of train_op, whose steps the chief takes.
+    session_wrapper: called with each session, returns what runs the steps. trace_every_n_steps: how often a timeline
+    is written, see `train_step`. ignore_live_threads: whether threads may go on after the training.
     """
-    if train_op is None:
-        raise InvalidArgumentError("slim.learning.train: train_op is None; an operation is required")
-    if number_of_steps is not None and number_of_steps <= 0:
-        raise InvalidArgumentError(
-            f"slim.learning.train: number_of_steps is {number_of_steps}; it must be positive, or None for any"
-        )
+    _check_arguments(train_op, logdir, number_of_steps, startup_delay_steps, sync_optimizer, trace_every_n_steps)
     given = graph or get_default_graph()
     with given.as_default():
         step = _train.get_or_create_global_step() if global_step is None else global_step
-        arguments = _arguments(step, number_of_steps, log_every_n_steps)
-        arguments = arguments if train_step_kwargs is _DEFAULT else train_step_kwargs
+        arguments = train_step_kwargs
+        if arguments is _DEFAULT:
+            arguments = _arguments(step, number_of_steps, log_every_n_steps, trace_every_n_steps, logdir)
+        hook = None if sync_optimizer is None else sync_optimizer.make_session_run_hook(is_chief)
+        if hook is not None:
+            hook.begin()
         saver = saver or _train.Saver()
         supervisor = _train.Supervisor(
             graph=given, is_chief=is_chief, logdir=logdir, init_op=init_op, init_feed_dict=init_feed_dict,
@@ -185,49 +194,89 @@ def train(
             save_summaries_secs=save_summaries_secs, save_model_secs=save_interval_secs, init_fn=init_fn,
         )  # fmt: skip
 
-    def make_step(session: Any) -> tuple[Any, Any]:
-        return train_step_fn(session, train_op, step, arguments)
+    def begin(session: Any) -> Callable[[], tuple[Any, Any]]:
+        if hook is not None:
+            hook.after_create_session(session, supervisor.coord)
+        elif not is_chief:
+            _wait_for_step(supervisor, session, step, min(startup_delay_steps, number_of_steps or startup_delay_steps))
+        running = session if session_wrapper is None else session_wrapper(session)
+        return lambda: train_step_fn(running, train_op, step, arguments)
 
     while True:
         try:
-            return _train_in_session(supervisor, master, session_config, session_wrapper, make_step)
+            return _train_in_session(supervisor, master, session_config, begin, ignore_live_threads)
         except AbortedError as e:
             logging.info("the session is lost (%s); another one goes on from the last checkpoint", e)
 
 
-def _arguments(step: Any, number_of_steps: int | None, log_every_n_steps: int | None) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+def _check_arguments(
+    train_op: Any, logdir: str | None, number_of_steps: int | None, startup_delay_steps: int, sync_optimizer: Any,
+    trace_every_n_steps: int | None,
+) -> None:  # fmt: skip
+    """Raises InvalidArgumentError where arguments of `train` are wrong."""
+    if train_op is None:
+        raise InvalidArgumentError("slim.learning.train: train_op is None; an operation is required")
+    if number_of_steps is not None and number_of_steps <= 0:
+        raise InvalidArgumentError(
+            f"slim.learning.train: number_of_steps is {number_of_steps}; it must be positive, or None for any"
+        )
+    if trace_every_n_steps is not None and not logdir:
+        raise InvalidArgumentError(
+            f"slim.learning.train: trace_every_n_steps is {trace_every_n_steps} and logdir {logdir!r}; a folder is "
+            "required"
+        )
+    if sync_optimizer is not None and startup_delay_steps:
+        raise InvalidArgumentError(
+            f"slim.learning.train: startup_delay_steps is {startup_delay_steps} with a sync_optimizer, whose replicas "
+            "make their steps together; 0 is required"
+        )
+
+
+def _arguments(
+    step: Any, number_of_steps: int | None, log_every_n_steps: int | None, trace_every_n_steps: int | None,
+    logdir: str | None,
+) -> dict[str, Any]:  # fmt: skip
+    """The train_step_kwargs of `train_step`."""
+    made: dict[str, Any] = {"logdir": logdir}
     made["should_stop"] = constant(False) if number_of_steps is None else greater_equal(step, number_of_steps)
-    if log_every_n_steps:
-        made["should_log"] = equal(apply_op("FloorMod", [step, log_every_n_steps]), 0)
+    for name, period in (("should_log", log_every_n_steps), ("should_trace", trace_every_n_steps)):
+        if period:
+            made[name] = equal(apply_op("FloorMod", [step, period]), 0)
     return made
+
+
+def _wait_for_step(supervisor: Any, session: Any, global_step: Any, first: int) -> None:
+    """Waits until another replica has made so many steps."""
+    while session.run(global_step) < first and not supervisor.should_stop():
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
 
 
 def _train_in_session(
     supervisor: Any,
     master: str,
     config: Any,
-    wrapper: Callable[[Any], Any] | None,
-    make_step: Callable[[Any], tuple[Any, Any]],
+    begin: Callable[[Any], Callable[[], tuple[Any, Any]]],
+    ignore_live_threads: bool,
 ) -> Any:
-    """Trains in one session, and writes the last checkpoint; returns the last loss."""
+    """Trains in one session, and writes the last checkpoint; returns the last loss. begin: gives what makes a step."""
     loss, writes = None, supervisor.save_path is not None
     with supervisor.managed_session(master, config, start_standard_services=writes) as session:
         if not writes:
             supervisor.start_queue_runners(session)
-        loss = _loop(supervisor, session if wrapper is None else wrapper(session), make_step)
-        supervisor.stop(close_summary_writer=False)  # so that no thread writes an older checkpoint after this
+        loss = _loop(supervisor, begin(session))
+        # Stopped first, so that no thread writes an older checkpoint after the last one.
+        supervisor.stop(close_summary_writer=False, ignore_live_threads=ignore_live_threads)
         if writes:
             supervisor.saver.save(session, supervisor.save_path, global_step=supervisor.global_step)
     return loss
 
 
-def _loop(supervisor: Any, session: Any, make_step: Callable[[Any], tuple[Any, Any]]) -> Any:
+def _loop(supervisor: Any, make_step: Callable[[], tuple[Any, Any]]) -> Any:
     """Makes steps until one asks to stop; returns the last loss."""
     loss = None
     try:
         while not supervisor.should_stop():
-            loss, stop = make_step(session)
+            loss, stop = make_step()
             if stop:
                 supervisor.request_stop()
                 break
