@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 import timberframe as tf
 
 from .conftest import BINARY, FEATURES, KINDS, NUMBERS, X, config, kind, rows, trained, x
+
+embedded = tf.feature_column.embedding_column(kind, 3, initializer=tf.constant_initializer(0.2))
 
 THREE = np.digitize(NUMBERS, [-1, 1])
 
@@ -166,3 +169,31 @@ def test_labels_of_no_class_are_named(
     rows_ = tf.estimator.inputs.numpy_input_fn({"x": X[:3]}, given, batch_size=3, shuffle=False)
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         made.train(rows_)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda partitioner: tf.estimator.LinearClassifier([x, kind], partitioner=partitioner, config=config()),
+        lambda partitioner: tf.estimator.DNNClassifier(
+            [4], [x, embedded], input_layer_partitioner=partitioner, config=config()
+        ),
+        lambda partitioner: tf.estimator.DNNLinearCombinedClassifier(
+            linear_feature_columns=[kind], dnn_feature_columns=[x, embedded], dnn_hidden_units=[4],
+            input_layer_partitioner=partitioner, config=config(),
+        ),
+    ],
+    ids=["linear", "dnn", "combined"],
+)  # fmt: skip
+def test_a_partitioner_divides_variables_and_changes_no_value(make: Callable[[Any], Any]) -> None:
+    class Names(tf.train.SessionRunHook):
+        def begin(self) -> None:
+            names.extend(v.op.name for v in tf.global_variables())
+
+    names: list[str] = []
+    whole, divided = make(None), make(tf.fixed_size_partitioner(2))
+    whole.train(rows(BINARY))
+    divided.train(rows(BINARY), hooks=[Names()])
+    assert any(name.endswith("/part_1") for name in names)
+    for name in whole.get_variable_names():
+        np.testing.assert_array_equal(divided.get_variable_value(name), whole.get_variable_value(name), name)

@@ -50,21 +50,23 @@ class DNNLinearCombinedEstimator(Estimator):
             raise InvalidArgumentError(
                 f"{type(self).__name__}: {len(wide)} linear_feature_columns, {len(deep)} dnn_feature_columns and "
                 f"dnn_hidden_units {dnn_hidden_units}; columns of one kind at least, and dnn_hidden_units with the "
-                "second, "
-                "are required"
+                "second, are required"
             )
-        network = Network(deep, dnn_hidden_units or (), dnn_activation_fn, dnn_dropout, batch_norm)
+        network = Network(
+            deep, dnn_hidden_units or (), dnn_activation_fn, dnn_dropout, batch_norm, input_layer_partitioner
+        )
         parts = {"dnn": (dnn_optimizer, DNN_RATE)} if deep else {}
         if wide:
             parts["linear"] = (linear_optimizer, linear_rate(wide))
 
         def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
-            of_network = network.logits(features, mode, head.size) if deep else None
-            of_line = linear_logits(features, wide, head.size, linear_sparse_combiner) if wide else None
-            both: Any = of_network if of_line is None else of_line
-            if of_network is not None and of_line is not None:
-                both = of_network + of_line
-            return head.spec(features, labels, mode, both, lambda loss: _trained(loss, parts))
+            made: list[Any] = []
+            if deep:
+                made.append(network.logits(features, mode, head.size))
+            if wide:
+                made.append(linear_logits(features, wide, head.size, linear_sparse_combiner, input_layer_partitioner))
+            logits = made[0] if len(made) == 1 else made[0] + made[1]
+            return head.spec(features, labels, mode, logits, lambda loss: _trained(loss, parts))
 
         super().__init__(model_fn, model_dir, config, None, warm_start_from)
 

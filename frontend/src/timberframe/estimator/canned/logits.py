@@ -65,9 +65,11 @@ def minimizer(optimizer: Any, rate: float) -> Callable[[Any], Any]:
     return minimize
 
 
-def linear_logits(features: Any, columns: Sequence[FeatureColumn], size: int, combiner: str) -> Any:
-    """Linear functions of feature columns, [batch, size], of variables in scope linear."""
-    with variable_scope("linear"):
+def linear_logits(
+    features: Any, columns: Sequence[FeatureColumn], size: int, combiner: str, partitioner: Any = None
+) -> Any:
+    """Linear functions of feature columns, [batch, size], of variables in scope linear, which partitioner divides."""
+    with variable_scope("linear", partitioner=partitioner):
         logits = linear_model(features, columns, size, combiner)
         scalar("bias", _mean(logits)) if size == 1 else histogram("logits", logits)
     return logits
@@ -77,7 +79,7 @@ class Network:
     """Dense layers on feature columns, of variables in scope dnn.
 
     hidden_units: the sizes of the layers. activation: of each. drop: the probability of a zero after each, while
-    training. batch_norm: whether each is normalized.
+    training. batch_norm: whether each is normalized. input_partitioner: divides the variables of the columns.
     """
 
     def __init__(
@@ -87,15 +89,17 @@ class Network:
         activation: Callable[[Any], Any],
         drop: float | None,
         batch_norm: bool,
+        input_partitioner: Any = None,
     ) -> None:
         self.columns, self._hidden_units = list(columns), list(hidden_units)
         self._activation, self._drop, self._batch_norm = activation, drop, batch_norm
+        self._input_partitioner = input_partitioner
 
     def logits(self, features: Any, mode: str, size: int) -> Any:
         """The outputs of the last layer, [batch, size]."""
         training = mode == ModeKeys.TRAIN
         with variable_scope("dnn"):
-            with variable_scope("input_from_feature_columns"):
+            with variable_scope("input_from_feature_columns", partitioner=self._input_partitioner):
                 net = input_layer(features, self.columns)
             for i, units in enumerate(self._hidden_units):
                 with variable_scope(f"hiddenlayer_{i}") as scope:

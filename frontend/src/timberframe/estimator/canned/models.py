@@ -35,7 +35,7 @@ class LinearEstimator(Estimator):
         columns = list(feature_columns)
 
         def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
-            logits = linear_logits(features, columns, head.size, sparse_combiner)
+            logits = linear_logits(features, columns, head.size, sparse_combiner, partitioner)
             return head.spec(features, labels, mode, logits, minimizer(optimizer, linear_rate(columns)))
 
         super().__init__(model_fn, model_dir, config, None, warm_start_from)
@@ -61,7 +61,7 @@ class DNNEstimator(Estimator):
         warm_start_from: Any = None,
         batch_norm: bool = False,
     ) -> None:
-        network = Network(feature_columns, hidden_units, activation_fn, dropout, batch_norm)
+        network = Network(feature_columns, hidden_units, activation_fn, dropout, batch_norm, input_layer_partitioner)
 
         def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
             logits = network.logits(features, mode, head.size)
@@ -75,7 +75,8 @@ class LinearClassifier(LinearEstimator):
 
     label_vocabulary: the names of the n_classes classes, where labels are names. weight_column: the feature with the
     weights of examples. optimizer: a tf.train.Optimizer, a function that makes one, or a name. loss_reduction: of
-    tf.losses.Reduction. sparse_combiner: as in `tf.feature_column.linear_model`. The others are those of Estimator.
+    tf.losses.Reduction. partitioner: divides the variables, as in `tf.get_variable`. sparse_combiner: as in
+    `tf.feature_column.linear_model`. The others are those of Estimator.
     """
 
     def __init__(
@@ -127,7 +128,8 @@ class DNNClassifier(DNNEstimator):
     """Classes by a network of dense layers on feature columns.
 
     hidden_units: the sizes of its layers. activation_fn: of each. dropout: the probability of a zero after each, while
-    training. batch_norm: whether each is normalized. The other arguments are those of LinearClassifier.
+    training. batch_norm: whether each is normalized. input_layer_partitioner: divides the variables of the columns, as
+    in `tf.get_variable`. The other arguments are those of LinearClassifier.
     """
 
     def __init__(
