@@ -189,6 +189,16 @@ def test_an_evaluation_writes_summaries_into_its_folder(tmp_path: Path) -> None:
     assert tags == ["error", "loss"]
 
 
+def test_summaries_of_an_evaluation_name_the_checkpoint(tmp_path: Path) -> None:
+    made = estimator(tmp_path)
+    made.train(SHUFFLED, steps=2)
+    made.evaluate(ROWS)
+    tf.summary.FileWriterCache.clear()
+    (events,) = (tmp_path / "eval").glob("events*")
+    values = {v.tag: v.tensor for e in tf.train.summary_iterator(events) for v in e.summary.value}
+    assert tf.make_ndarray(values["checkpoint_path"]) == made.latest_checkpoint().encode()
+
+
 def test_an_evaluation_takes_another_checkpoint(tmp_path: Path) -> None:
     made = estimator(tmp_path)
     made.train(SHUFFLED, steps=7)

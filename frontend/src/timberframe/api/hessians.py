@@ -26,11 +26,13 @@ def hessians(
     """
     sources = list(xs) if isinstance(xs, list | tuple) else [xs]
     with get_default_graph().name_scope(name):
-        firsts = gradients(ys, sources)
-        return [_hessian(x, first) for x, first in zip(sources, firsts, strict=True)]
+        how = (colocate_gradients_with_ops, gate_gradients, aggregation_method)
+        firsts = gradients(ys, sources, None, "gradients", *how)
+        return [_hessian(x, first, how) for x, first in zip(sources, firsts, strict=True)]
 
 
-def _hessian(source: Any, first: Any) -> Tensor:
+def _hessian(source: Any, first: Any, how: tuple[bool, bool, int | None]) -> Tensor:
+    """The derivatives of the gradient `first`, made row by row. how: further arguments of `gradients`."""
     from timberframe.api.tensor_array import TensorArray
     from timberframe.api.while_loops import while_loop
 
@@ -41,7 +43,7 @@ def _hessian(source: Any, first: Any) -> Tensor:
     count = apply_op("Size", [x]) if size is None else size
 
     def row(j: Any, rows: TensorArray) -> tuple[Any, TensorArray]:
-        (found,) = gradients(apply_op("GatherV2", [gradient, j, 0]), [source])
+        (found,) = gradients(apply_op("GatherV2", [gradient, j, 0]), [source], None, "gradients", *how)
         return j + 1, rows.write(j, apply_op("ZerosLike", [x]) if found is None else found)
 
     array = TensorArray(x.dtype, count, element_shape=x.shape)

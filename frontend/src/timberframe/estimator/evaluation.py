@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.api.framework import GraphKeys, control_dependencies, get_collection, group
+from timberframe.api.framework import GraphKeys, control_dependencies, get_collection, group, make_tensor_proto
 from timberframe.api.state import Variable
 from timberframe.estimator.run_config import RunConfig
 from timberframe.estimator.spec import EstimatorSpec
@@ -92,7 +92,7 @@ def _shown(values: dict[str, Any]) -> str:
 
 
 def _write(folder: str, values: dict[str, Any], checkpoint: str | None) -> None:
-    """Writes the scalars among the metrics as summaries."""
+    """Writes the scalars among the metrics as summaries, and the path of the checkpoint that they are of."""
     summary = messages.Summary()
     for name, value in sorted(values.items()):
         if name == GraphKeys.GLOBAL_STEP:
@@ -101,6 +101,9 @@ def _write(folder: str, values: dict[str, Any], checkpoint: str | None) -> None:
             summary.value.add(tag=name, simple_value=float(value))
         else:
             logging.warning("metric '%s' is no number; it is not among the summaries", name)
+    if checkpoint is not None:
+        path = summary.value.add(tag="checkpoint_path", tensor=make_tensor_proto(checkpoint))
+        path.metadata.plugin_data.plugin_name = "text"
     writer = FileWriterCache.get(folder)
     writer.add_summary(summary, int(values[GraphKeys.GLOBAL_STEP]))
     writer.flush()

@@ -61,7 +61,7 @@ def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Mapping[str, Any
     chosen: list[tuple[str, Variable]] = []
     for source, target in assignment_map.items():
         if source.endswith("/"):
-            chosen.extend(_in_scope(reader, store, source, target))
+            chosen.extend(_in_scope(store, source, target))
         else:
             variable = store.find(target) if isinstance(target, str) else target
             if not isinstance(variable, Variable):
@@ -75,7 +75,7 @@ def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Mapping[str, Any
         start_from(variable, functools.partial(constant_op, reader.read(source), variable.dtype))
 
 
-def _in_scope(reader: CheckpointReader, store: VariableStore, source: str, target: Any) -> list[tuple[str, Variable]]:
+def _in_scope(store: VariableStore, source: str, target: Any) -> list[tuple[str, Variable]]:
     if not isinstance(target, str) or not target.endswith("/"):
         raise InvalidArgumentError(
             f"init_from_checkpoint: scope '{source}' goes to {target!r}; a scope with a slash at its end is required"

@@ -77,13 +77,15 @@ class KMeans:
         """
         points = [l2_normalize(x, 1) if self._cosine else x for x in self._inputs]
         centers, initialized = self._variable(CLUSTERS_VAR_NAME), Variable(False, dtype=bool_, name="initialized")
-        step: _Step = _WholeStep(centers) if not self._steps else _PartStep(centers, self._steps, self._count)
+        step: _Step = (
+            _WholeStep(centers, self._count) if not self._steps else _PartStep(centers, self._steps, self._count)
+        )
         init = self._initialization(points, step, initialized)
         known = l2_normalize(centers, 1) if self._cosine and self._steps == 1 else centers.value()
         all_scores = tuple(self._distances(x, known) for x in points)
         nearest = tuple(argmin(scores, 1) for scores in all_scores)
         scores = tuple(maximum(reduce_min(scores, 1), 0.0) for scores in all_scores)
-        train = step.operation(points, nearest, self._count, self._cosine)
+        train = step.operation(points, nearest, self._cosine)
         return all_scores, nearest, scores, initialized, centers, init, train
 
     def counts(self, centers: Any) -> tuple[Any, Any]:
@@ -177,19 +179,23 @@ class _Step:
         self.centers = centers
         self.copies = [centers]
 
-    def operation(self, points: list[Any], nearest: Sequence[Any], count: Any, cosine: bool) -> Any:
+    def operation(self, points: list[Any], nearest: Sequence[Any], cosine: bool) -> Any:
         """The operation of a step, with points and their nearest centers."""
         raise NotImplementedError
 
 
 class _WholeStep(_Step):
-    """Centers become the means of their points."""
+    """Centers, `count` of them, become the means of their points."""
 
-    def operation(self, points: list[Any], nearest: Sequence[Any], count: Any, cosine: bool) -> Any:
+    def __init__(self, centers: Any, count: Any) -> None:
+        super().__init__(centers)
+        self._count = count
+
+    def operation(self, points: list[Any], nearest: Sequence[Any], cosine: bool) -> Any:
         """Replaces all centers."""
         pairs = list(zip(points, nearest, strict=True))
-        sums: Any = add_n([unsorted_segment_sum(x, ids, count) for x, ids in pairs])
-        numbers: Any = add_n([unsorted_segment_sum(ones([shape(x)[0], 1]), ids, count) for x, ids in pairs])
+        sums: Any = add_n([unsorted_segment_sum(x, ids, self._count) for x, ids in pairs])
+        numbers: Any = add_n([unsorted_segment_sum(ones([shape(x)[0], 1]), ids, self._count) for x, ids in pairs])
         means = sums / (numbers + _SMALL)
         return assign(self.centers, l2_normalize(means, 1) if cosine else means)
 
@@ -210,7 +216,7 @@ class _PartStep(_Step):
         start = zeros([count], int64) if steps > 1 else ones([count], int64)
         self._numbers = Variable(start, validate_shape=False)
 
-    def operation(self, points: list[Any], nearest: Sequence[Any], count: Any, cosine: bool) -> Any:
+    def operation(self, points: list[Any], nearest: Sequence[Any], cosine: bool) -> Any:
         """Moves the centers that have points."""
         with control_dependencies([self._iteration(cosine)]):
             return group(*[change for x, ids in zip(points, nearest, strict=True) for change in self._changes(x, ids)])
