@@ -96,10 +96,6 @@ class TensorLeaf:
         """What it is in batches."""
         return TensorLeaf(self.dtype, None if self.shape is None else (count, *self.shape))
 
-    def tensor(self, value: Any) -> Tensor:
-        """What the ops take for a value."""
-        return convert_to_tensor(value, self.dtype)
-
     def value(self, tensor: Tensor) -> Any:
         """What users get for what the ops give."""
         return tensor
@@ -268,11 +264,6 @@ class DatasetLeaf:
         """What it is in batches."""
         raise InvalidTypeError("datasets cannot be put into batches; flat_map gives their elements")
 
-    def tensor(self, value: Any) -> Tensor:
-        """What the ops take for a value."""
-        found: Tensor = value.variant
-        return found
-
     def value(self, tensor: Tensor) -> Any:
         """What users get for what the ops give."""
         return self.make(tensor, self.structure)
@@ -288,11 +279,6 @@ class DatasetLeaf:
 
 
 Leaf = TensorLeaf | SparseLeaf | DatasetLeaf
-
-
-def tensors_of(structure: Any, values: Any) -> list[Tensor]:
-    """The tensors of an element that has this structure."""
-    return [leaf.tensor(x) for leaf, x in zip(flatten(structure), flatten_up_to(structure, values), strict=True)]
 
 
 def values_of(structure: Any, tensors: Sequence[Tensor]) -> Any:

@@ -132,9 +132,6 @@ class _MonitoredSession(Evaluator):
             raise WrongStateError("monitored session: is closed; make a new one to run again")
         return self._sess
 
-    def _is_closed(self) -> bool:
-        return self._raw is None
-
     def _tf_sess(self) -> Any:
         """The tf.Session."""
         return self._raw
