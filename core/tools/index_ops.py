@@ -17,7 +17,7 @@ def index_as_text() -> str:
     for op in registry.all_ops():
         module = registry.module_of(op.name)
         if module.startswith(package):
-            found.setdefault(module.removeprefix(package), {})[op.name] = list(op.type_attrs)
+            found.setdefault(module.removeprefix(package), {})[op.name] = list(registry.type_attrs(op.name))
     lines = [f"{json.dumps(module)}: {json.dumps(ops)}" for module, ops in sorted(found.items())]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import sys
 from collections.abc import Callable, Mapping
@@ -20,6 +19,8 @@ class UnknownNameError(AttributeError):
         self._module, self._missing = module, name
 
     def __str__(self) -> str:
+        import difflib
+
         from timberframe.compat.absent import hint
 
         inside = self._module.partition(".")[2]

@@ -14,7 +14,7 @@ import pytest
 import timberframe as tf
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.ops.definition import registry
-from timberframe_cpu import blocks, compiled
+from timberframe_cpu import compiled
 from timberframe_sdk.elementwise.expressions import has_source
 from timberframe_sdk.elementwise.sources import SOURCES
 from timberframe_sdk.settings import CACHE_VARIABLE
@@ -29,7 +29,7 @@ needs_compiler = pytest.mark.skipif(compiled.compiler() is None, reason="no C co
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache on disk, and nothing compiled in this process."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
-    monkeypatch.setattr(blocks, "sources", compiled.CompiledSources())
+    monkeypatch.setattr(compiled, "sources", compiled.CompiledSources())
     return tmp_path
 
 
@@ -75,8 +75,8 @@ def test_every_op_has_the_bits_of_its_kernel(dtype: str) -> None:
                 continue
         given = dict(zip((x, y), feeds, strict=True))
         session.run(list(results.values()), given)
-        assert blocks.sources.wait(SECONDS)
-        assert any(cell[0] for cell in blocks.sources._cells.values())
+        assert compiled.sources.wait(SECONDS)
+        assert any(cell[0] for cell in compiled.sources._cells.values())
         fast = session.run(results, given)
         single = session.run(results, given, options=tf.RunOptions(trace=True))
     for op in results:
@@ -92,7 +92,7 @@ def test_casts_and_rows_are_compiled_too() -> None:
         result = tf.cast(tf.cast(wide > 1.0, tf.float64) * wide, tf.float32) + tf.reduce_max(b)
         given = {a: x[: 17 * 3855].reshape(17, -1), b: y[:3855]}
         session.run(result, given)
-        assert blocks.sources.wait(SECONDS)
+        assert compiled.sources.wait(SECONDS)
         fast = session.run(result, given)
         single = session.run(result, given, options=tf.RunOptions(trace=True))
     np.testing.assert_array_equal(fast, single)
@@ -105,7 +105,7 @@ def test_a_chain_that_ends_in_a_reduction_has_the_bits_that_it_has_block_by_bloc
     results = []
     for build in (compiled.compiler, lambda: None):
         monkeypatch.setattr(compiled, "compiler", build)
-        monkeypatch.setattr(blocks, "sources", compiled.CompiledSources())
+        monkeypatch.setattr(compiled, "sources", compiled.CompiledSources())
         results.append(_reduced())
     for fast, plain in zip(*results, strict=True):
         np.testing.assert_array_equal(fast, plain)
@@ -123,7 +123,7 @@ def _reduced() -> list[np.ndarray]:
         ]
         given = {a: x, b: y}
         session.run(fetches, given)
-        assert blocks.sources.wait(SECONDS)
+        assert compiled.sources.wait(SECONDS)
         return list(session.run(fetches, given))
 
 
@@ -142,7 +142,7 @@ def _chain() -> float:
         x = tf.placeholder(tf.float32, [N])
         y = x * 2.0 + 1.0
         session.run(y, {x: np.zeros(N)})
-        assert blocks.sources.wait(SECONDS)
+        assert compiled.sources.wait(SECONDS)
         return float(session.run(y, {x: np.full(N, 3.0)})[N // 2])
 
 

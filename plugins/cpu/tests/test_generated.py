@@ -15,7 +15,7 @@ import timberframe as tf
 import timberframe_cpu
 import timberframe_sdk
 from timberframe_core.ops.definition import registry
-from timberframe_cpu import compiled, generated
+from timberframe_cpu import compiled
 from timberframe_cpu.broadcast import SHORT_RUN
 from timberframe_cpu.kernels import all_kernels
 from timberframe_cpu.loops import loop_source
@@ -64,7 +64,7 @@ def ops() -> Iterator[None]:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache on disk, and nothing compiled in this process."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
-    monkeypatch.setattr(generated, "sources", compiled.CompiledSources())
+    monkeypatch.setattr(compiled, "sources", compiled.CompiledSources())
     return tmp_path
 
 
@@ -96,7 +96,7 @@ def test_an_op_with_a_source_is_taken_into_chains() -> None:
 
 
 def test_without_a_compiler_the_reference_computes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generated, "compiler", lambda: None)
+    monkeypatch.setattr(compiled, "compiler", lambda: None)
     assert _run("Acme>Blend", np.float32([1, 2]), np.float32([3, 4]), 0.5).tolist() == [2, 3]
 
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from platformdirs import user_cache_path
-
 from timberframe_core.config import ACCELERATORS
 
 ANY_ACCELERATOR = "GPU"
@@ -20,7 +18,11 @@ CACHE_VARIABLE = "TIMBERFRAME_CACHE"
 def cache_folder(name: str) -> Path:
     """The folder of this name in the cache, which need not exist yet; several processes may use it."""
     own = os.environ.get(CACHE_VARIABLE)
-    return (Path(own) if own else user_cache_path("timberframe")) / name
+    if own:
+        return Path(own) / name
+    from platformdirs import user_cache_path  # here, since most programs compile nothing
+
+    return user_cache_path("timberframe") / name
 
 
 def device_count(config: Mapping[str, Any], device_type: str, found: int, accelerator: bool = True) -> int:

@@ -9,7 +9,6 @@ lowered cluster, and not the graph that this was made of: docs/internals.md, "Se
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +36,8 @@ def write_cluster(cluster: Cluster) -> bytes:
 
 def fingerprint(cluster: Cluster) -> str:
     """See `Cluster.fingerprint`."""
+    import hashlib  # here, since it loads OpenSSL, and few devices ask for fingerprints
+
     content = _Writer(cluster, anonymous=True).message.SerializeToString(deterministic=True)
     return hashlib.sha256(content).hexdigest()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +28,8 @@ class StageThreads:
     """
 
     def __init__(self, count: int) -> None:
+        from concurrent.futures import ThreadPoolExecutor  # here, since most sessions have one device
+
         self._pool = ThreadPoolExecutor(count, "timberframe")
         self._idle = threading.Semaphore(count)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +38,8 @@ for device in ({first!r}, {second!r}):
 
 def save_reproduction(node: KernelNode, inputs: Sequence[np.ndarray], other: Device) -> Path:
     """Writes a script, a graph and the inputs to a new folder, and gives the script's path."""
+    import tempfile  # here, since it takes long to import, and results seldom diverge
+
     folder = Path(tempfile.mkdtemp(prefix="timberframe-divergence-"))
     graph, tensors = Graph(), []
     fed: dict[str, Any] = {}

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from timberframe_cpu.compiled import FUNCTION, sources
 from timberframe_cpu.kernel_builder import Launch
 from timberframe_cpu.native import built_isa, native
 from timberframe_sdk import Cluster, KernelNode, Value, as_dtype
@@ -148,6 +147,8 @@ class _Blocks:
         if self.reduction:
             body = replace(body, nodes=list(self.chain), outputs=self.reduction.inputs[:1])
             fold = Fold(_fold(self.reduction), self.node.outputs[0].dtype.name, self.size)
+        from timberframe_cpu.compiled import FUNCTION, sources  # here, since many programs compile nothing
+
         source = c_source(body, moving, FUNCTION, fold)
         return sources.cell(source, built_isa()) if source else 0
 

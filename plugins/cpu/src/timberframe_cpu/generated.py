@@ -6,12 +6,10 @@ compiler, once and into a cache, when a node first needs them. Without a compile
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from timberframe_cpu.broadcast import CHEAP, COSTLY
-from timberframe_cpu.compiled import FUNCTION, compiler, sources
 from timberframe_cpu.kernels.binary import elementwise
 from timberframe_cpu.loops import OPERANDS, includes, loop_source
 from timberframe_cpu.native import built_isa, find, isa
@@ -56,6 +54,10 @@ def _attr_values(source: Source, node: KernelNode) -> list[float]:
 
 def _compiled(node: KernelNode, operands: Sequence[str]) -> int:
     """Address of the op's loop, compiled for this node's dtypes and attrs; 0, with a warning, where that fails."""
+    import subprocess  # here, both: most programs compile nothing, and these take long to import
+
+    from timberframe_cpu.compiled import FUNCTION, compiler, sources
+
     source = SOURCES[node.op]
     loop = loop_source(FUNCTION, source, operands, node.outputs[0].dtype.name, literals(node.attrs))
     if not loop or compiler() is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -17,6 +16,8 @@ def headers_digest(source: str, folders: Sequence[str | Path], first: Iterable[P
     folders: what the compiler gets with -I, in this order. first: headers that it reads before the source. An include
     under a condition that does not hold counts, too; system headers do not.
     """
+    import hashlib  # here, since it loads OpenSSL, and most programs compile nothing
+
     digest = hashlib.sha256()
     for header in _included(source, tuple(map(Path, folders)), first):
         digest.update(_text(header).encode())

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,16 +22,23 @@ GUARD = 64
 """Fewest bytes before and after each output that a kernel must leave alone."""
 POISON = 0x7F  # large in every floating format, so that adding to it shows as well as keeping it
 
-# Guard zones hold different bytes everywhere: a kernel that reads past its input and writes past its output by the same
-# distance would copy one constant over itself.
-_BYTES = np.random.default_rng(2026).integers(0, 256, 65_521, np.uint8)
 _phases = itertools.count(1)
+
+
+@cache
+def _bytes() -> np.ndarray:
+    """What guard zones hold, again and again: different bytes everywhere.
+
+    A kernel that reads past its input and writes past its output by the same distance would copy one constant over
+    itself.
+    """
+    return np.random.default_rng(2026).integers(0, 256, 65_521, np.uint8)
 
 
 def zone_bytes(start: int, count: int) -> np.ndarray:
     """What guard zones hold at `count` positions from `start` on."""
-    start %= _BYTES.size
-    return np.tile(_BYTES, 1 + (start + count) // _BYTES.size)[start : start + count]
+    start %= _bytes().size
+    return np.tile(_bytes(), 1 + (start + count) // _bytes().size)[start : start + count]
 
 
 _checked = [0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from timberframe_core.compiler.passes.graph_rewriter import GraphRewriter
-from timberframe_core.compiler.raising import RAISED, raise_graph
+from timberframe_core.compiler.raising.frames import RAISED
 from timberframe_core.plugin.passes import Pass
 
 
@@ -12,6 +12,8 @@ def run(rewriter: GraphRewriter) -> None:
     old = [op for op in rewriter.operations if op.op_def.role in RAISED]
     if not old:
         return
+    from timberframe_core.compiler.raising.graphs import raise_graph  # here, since many programs have none of these
+
     wanted = [f for group in rewriter.fetches for f in group]
     raised = raise_graph(rewriter.graph, rewriter.operations, wanted, rewriter.feeds)
     made = iter(raised.fetches)

@@ -12,6 +12,8 @@ CONTROL_FLOW = frozenset({
     "switch", "merge", "enter", "exit", "next_iteration", "loop_condition", "control_trigger",
 })  # fmt: skip
 """The roles of TensorFlow 1's control flow."""
+RAISED = CONTROL_FLOW | {"reference"}
+"""Roles of ops that are rewritten; nothing else runs them."""
 
 
 def is_loop_merge(op: Operation) -> bool:

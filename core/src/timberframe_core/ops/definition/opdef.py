@@ -310,11 +310,6 @@ class OpDef:
         return tuple(a.name for a in self.attrs.values() if a.kind in ("func", "list(func)"))
 
     @cached_property
-    def type_attrs(self) -> tuple[str, ...]:
-        """Names of the attrs that are dtypes, or lists of them."""
-        return tuple(a.name for a in self.attrs.values() if a.kind in ("type", "list(type)"))
-
-    @cached_property
     def number_attrs(self) -> tuple[str, ...]:
         """Names of the attrs that say how many tensors a list of inputs or outputs has."""
         found = dict.fromkeys(arg.number_attr for arg in (*self.inputs, *self.outputs))

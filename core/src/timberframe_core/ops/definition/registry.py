@@ -93,9 +93,14 @@ def find(name: str) -> OpDef | None:
 
 
 def type_attrs(name: str) -> tuple[str, ...]:
-    """Names of an op's attrs that are dtypes, for which no module is imported; raises NotFoundError as `get` does."""
+    """Names of an op's attrs that are dtypes or lists of them, by the index where the op was not imported.
+
+    Raises NotFoundError as `get` does.
+    """
     indexed = None if name in _ops else indexed_ops().get(name)
-    return get(name).type_attrs if indexed is None else indexed.type_attrs
+    if indexed is not None:
+        return indexed.type_attrs
+    return tuple(a.name for a in get(name).attrs.values() if a.kind in ("type", "list(type)"))
 
 
 @cache
