@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,3 +37,13 @@ def run(session: tf.Session, tensors: Any, feeds: Any = None) -> Any:
 def variables(session: tf.Session) -> dict[str, np.ndarray]:
     """The values of the default graph's variables, by the names of their operations."""
     return {v.op.name: session.run(v) for v in tf.global_variables()}
+
+
+STATUS = Path("/proc/self/statm")
+reports_memory = pytest.mark.skipif(not STATUS.exists(), reason="the system does not report the resident memory")
+
+
+def resident_bytes() -> int:
+    """The memory of the process, once what nobody refers to is collected; for tests that are marked reports_memory."""
+    gc.collect()
+    return int(STATUS.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -25,79 +25,74 @@ def _doubled(c: Any) -> Any:
     return [None if value is None else 2 * value]
 
 
-def _define_ops() -> None:
-    define_op(
-        "Acme>Watch",
-        inputs=["x: T"],
-        outputs=["y: T"],
-        attrs=["T: type"],
-        doc="x itself.",
-        shape=_same_shape,
-        reference=lambda attrs, x: x,
-        passes_through=True,
-        gradient=lambda op, grad: [grad],
-    )
-    define_op(
-        "Acme>Rows",
-        inputs=["x: T"],
-        outputs=["rows: int32"],
-        attrs=["T: type"],
-        doc="The first size of x.",
-        shape=lambda c: [()],
-        reference=lambda attrs, x: np.array(x.shape[0], np.int32),
-        value=lambda c: [None if not c.shapes[0] or c.shapes[0][0] is None else np.array(c.shapes[0][0], np.int32)],
-        shape_only=True,
-    )
-    define_op(
-        "Acme>Double",
-        inputs=["x: T"],
-        outputs=["y: T"],
-        attrs=["T: {int32, float}"],
-        doc="2 x.",
-        shape=_same_shape,
-        reference=lambda attrs, x: x + x,
-        value=_doubled,
-        total_value=True,
-    )
-    define_op(
-        "Acme>AssignProduct",
-        inputs=["resource: resource", "value: dtype"],
-        attrs=["dtype: type"],
-        doc="Multiplies the variable by value.",
-        shape=lambda c: [],
-        role="assign_variable",
-        update_op="Mul",
-        stateful=True,
-    )
-    define_op(
-        "Acme>Multiply",
-        inputs=["ref: Ref(dtype)", "value: dtype"],
-        outputs=["output_ref: Ref(dtype)"],
-        attrs=["dtype: type"],
-        doc="Multiplies the variable by value.",
-        shape=_same_shape,
-        role="reference",
-        resource_op="Acme>AssignProduct",
-    )
-    define_op(
-        "Acme>Alarm",
-        inputs=["x: float"],
-        doc="Tells the host about x.",
-        shape=lambda c: [],
-        reference=lambda attrs, x: (),
-        reports_to_host=True,
-        stateful=True,
-    )
-    define_op(
-        "Acme>Repeat",
-        inputs=["input: T"],
-        outputs=["output: T"],
-        attrs=["T: list(type)", "cond: func", "body: func", "output_shapes: list(shape) = []"],
-        doc="What While does.",
-        shape=lambda c: list(c.shapes),
-        role="loop",
-        stateful=True,
-    )
+OPS: dict[str, dict[str, Any]] = {
+    "Acme>Watch": {
+        "inputs": ["x: T"],
+        "outputs": ["y: T"],
+        "attrs": ["T: type"],
+        "doc": "x itself.",
+        "shape": _same_shape,
+        "reference": lambda attrs, x: x,
+        "passes_through": True,
+        "gradient": lambda op, grad: [grad],
+    },
+    "Acme>Rows": {
+        "inputs": ["x: T"],
+        "outputs": ["rows: int32"],
+        "attrs": ["T: type"],
+        "doc": "The first size of x.",
+        "shape": lambda c: [()],
+        "reference": lambda attrs, x: np.array(x.shape[0], np.int32),
+        "value": lambda c: [None if not c.shapes[0] or c.shapes[0][0] is None else np.array(c.shapes[0][0], np.int32)],
+        "shape_only": True,
+    },
+    "Acme>Double": {
+        "inputs": ["x: T"],
+        "outputs": ["y: T"],
+        "attrs": ["T: {int32, float}"],
+        "doc": "2 x.",
+        "shape": _same_shape,
+        "reference": lambda attrs, x: x + x,
+        "value": _doubled,
+        "total_value": True,
+    },
+    "Acme>AssignProduct": {
+        "inputs": ["resource: resource", "value: dtype"],
+        "attrs": ["dtype: type"],
+        "doc": "Multiplies the variable by value.",
+        "shape": lambda c: [],
+        "role": "assign_variable",
+        "update_op": "Mul",
+        "stateful": True,
+    },
+    "Acme>Multiply": {
+        "inputs": ["ref: Ref(dtype)", "value: dtype"],
+        "outputs": ["output_ref: Ref(dtype)"],
+        "attrs": ["dtype: type"],
+        "doc": "Multiplies the variable by value.",
+        "shape": _same_shape,
+        "role": "reference",
+        "resource_op": "Acme>AssignProduct",
+    },
+    "Acme>Alarm": {
+        "inputs": ["x: float"],
+        "doc": "Tells the host about x.",
+        "shape": lambda c: [],
+        "reference": lambda attrs, x: (),
+        "reports_to_host": True,
+        "stateful": True,
+    },
+    "Acme>Repeat": {
+        "inputs": ["input: T"],
+        "outputs": ["output: T"],
+        "attrs": ["T: list(type)", "cond: func", "body: func", "output_shapes: list(shape) = []"],
+        "doc": "What While does.",
+        "shape": lambda c: list(c.shapes),
+        "role": "loop",
+        "stateful": True,
+    },
+}
+"""What is declared of each op."""
 
 
 class AcmeDevice(asynchronous_device.AsynchronousDevice):
@@ -126,7 +121,8 @@ class AcmePlugin:
 @pytest.fixture(autouse=True, scope="module")
 def plugin() -> Iterator[None]:
     with temporary_ops(), loaded_plugin("acme", AcmePlugin()):
-        _define_ops()
+        for name, definition in OPS.items():
+            define_op(name, **definition)
         yield
 
 

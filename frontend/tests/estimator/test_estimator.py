@@ -1,10 +1,9 @@
-"""Estimators: trained, evaluated, asked, exported; and the errors of wrong functions."""
+"""Estimators: trained, evaluated, asked and exported."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,32 +12,7 @@ import pytest
 
 import timberframe as tf
 
-X = np.random.default_rng(0).normal(size=(24, 3)).astype(np.float32)
-Y = X.sum(1, keepdims=True)
-TRAIN, EVAL, PREDICT = tf.estimator.ModeKeys.TRAIN, tf.estimator.ModeKeys.EVAL, tf.estimator.ModeKeys.PREDICT
-ROWS = tf.estimator.inputs.numpy_input_fn({"x": X}, Y, batch_size=8, shuffle=False)
-SHUFFLED = tf.estimator.inputs.numpy_input_fn({"x": X}, Y, batch_size=8, num_epochs=None, shuffle=True)
-
-
-def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
-    """A regression with dropout."""
-    x = tf.layers.dropout(features["x"], 0.2, training=mode == TRAIN)
-    y = tf.layers.dense(x, 1, name="y", kernel_initializer=tf.constant_initializer(0.5))
-    if mode == PREDICT:
-        return tf.estimator.EstimatorSpec(mode, {"y": y, "x": features["x"]})
-    loss = tf.losses.mean_squared_error(labels, y)
-    step = tf.train.get_global_step()
-    return tf.estimator.EstimatorSpec(
-        mode,
-        loss=loss,
-        train_op=tf.train.AdamOptimizer(params["rate"]).minimize(loss, step),
-        eval_metric_ops={"error": tf.metrics.mean_absolute_error(labels, y)},
-    )
-
-
-def estimator(folder: Path, model: Callable[..., Any] = model_fn, **settings: Any) -> Any:
-    config = tf.estimator.RunConfig(**{"tf_random_seed": 1, "save_checkpoints_steps": 5, **settings})
-    return tf.estimator.Estimator(model, str(folder), config, params={"rate": 0.1} if model is model_fn else None)
+from .regression import ROWS, SHUFFLED, X, Y, estimator, model_fn
 
 
 def values(made: Any) -> dict[str, bytes]:
@@ -308,143 +282,3 @@ def test_old_exports_are_removed(tmp_path: Path) -> None:
     exporter = tf.estimator.LatestExporter("latest", receives, exports_to_keep=2)
     written = [exporter.export(made, str(tmp_path / "out"), made.latest_checkpoint(), {}, False) for _ in range(3)]
     assert sorted(str(p) for p in (tmp_path / "out").iterdir()) == [os.fsdecode(p) for p in written[1:]]
-
-
-# Input functions
-
-
-def taken(input_fn: Callable[[], Any]) -> list[Any]:
-    """What an input function gives, batch after batch."""
-    with tf.Graph().as_default():
-        element = input_fn().make_one_shot_iterator().get_next()
-        found = []
-        with tf.Session() as session:
-            while True:
-                try:
-                    found.append(session.run(element))
-                except tf.errors.OutOfRangeError:
-                    return found
-
-
-def test_rows_come_in_order_and_the_last_batch_is_smaller() -> None:
-    rows = np.arange(10)
-    found = taken(tf.estimator.inputs.numpy_input_fn(rows, batch_size=4, num_epochs=2, shuffle=False))
-    assert [batch.tolist() for batch in found] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 0, 1], [2, 3, 4, 5], [6, 7, 8, 9]]
-
-
-def test_rows_come_in_random_order_with_their_labels() -> None:
-    rows = np.arange(100)
-    input_fn = tf.estimator.inputs.numpy_input_fn({"a": rows}, 2 * rows, batch_size=10, shuffle=True)
-    found = taken(input_fn)
-    assert all((labels == 2 * features["a"]).all() for features, labels in found)
-    order = np.concatenate([features["a"] for features, _ in found])
-    assert sorted(order) == rows.tolist() != order.tolist()
-
-
-def test_arrays_of_other_lengths_are_an_error() -> None:
-    with pytest.raises(ValueError, match=r"x\['a'\] has 3, y has 2 rows; all must have as many"):
-        tf.estimator.inputs.numpy_input_fn({"a": np.zeros(3)}, np.zeros(2), shuffle=False)
-
-
-def test_an_order_must_be_chosen() -> None:
-    with pytest.raises(ValueError, match="shuffle is None; True"):
-        tf.estimator.inputs.numpy_input_fn(np.zeros(3))
-
-
-# Errors of functions
-
-
-def spec_of(**parts: Any) -> Callable[..., Any]:
-    """A model function that returns an EstimatorSpec of these parts, which functions make."""
-
-    def made(features: Any, labels: Any, mode: str) -> Any:
-        return tf.estimator.EstimatorSpec(mode, **{name: make() for name, make in parts.items()})
-
-    return made
-
-
-def loss() -> Any:
-    return tf.reduce_mean(tf.get_variable("v", [2], initializer=tf.zeros_initializer()))
-
-
-def step() -> Any:
-    return tf.train.get_global_step().assign_add(1)
-
-
-WRONG: dict[str, tuple[Any, str]] = {
-    "no loss": (spec_of(train_op=step), "EstimatorSpec: there is no loss; modes TRAIN and EVAL require one"),
-    "no train_op": (spec_of(loss=loss), "EstimatorSpec: there is no train_op; mode TRAIN requires one"),
-    "loss of a batch": (
-        spec_of(loss=lambda: tf.zeros([3]), train_op=step),
-        r"loss 'zeros:0' has shape \(3,\); a scalar is required",
-    ),
-    "loss that is no tensor": (spec_of(loss=lambda: 1.0, train_op=step), "loss is a float; a tensor is required"),
-    "train_op that is none": (
-        spec_of(loss=loss, train_op=lambda: "step"),
-        "train_op is a str; an operation is required",
-    ),
-    "hook that is none": (
-        spec_of(loss=loss, train_op=step, training_hooks=lambda: [1]),
-        "training_hooks has a int; a tf.train.SessionRunHook is required",
-    ),
-    "metric that is no pair": (
-        spec_of(loss=loss, train_op=step, eval_metric_ops=lambda: {"a": 1.0}),
-        "eval metric 'a' is a float; a pair",
-    ),
-    "nothing": (
-        lambda features, labels, mode: None,
-        "model_fn '<lambda>' returned None; a tf.estimator.EstimatorSpec is required",
-    ),
-    "a tensor": (lambda features, labels, mode: loss(), "returned a Tensor; a tf.estimator.EstimatorSpec is required"),
-    "another mode": (
-        lambda features, labels, mode: tf.estimator.EstimatorSpec(EVAL, loss=loss()),
-        "was called for mode 'train', and its EstimatorSpec is for 'eval'",
-    ),
-    "no labels": (
-        lambda features, mode: tf.estimator.EstimatorSpec(mode, loss=loss(), train_op=step()),
-        "has no argument labels, and input_fn returns some",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_model_function_is_an_error(tmp_path: Path, name: str) -> None:
-    model, message = WRONG[name]
-    with pytest.raises(ValueError, match=message):
-        estimator(tmp_path, model).train(ROWS)
-
-
-def test_a_prediction_without_predictions_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="there are no predictions; mode PREDICT requires"):
-        next(estimator(tmp_path, spec_of(loss=loss)).predict(ROWS))
-
-
-def test_an_argument_that_no_model_function_has_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="has the argument is_training; a model_fn takes features, labels, mode"):
-        tf.estimator.Estimator(lambda features, labels, is_training: None, str(tmp_path))
-
-
-def test_params_that_no_argument_takes_are_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="params are given"):
-        tf.estimator.Estimator(lambda features, labels, mode: None, str(tmp_path), params={})
-
-
-def test_an_input_function_that_returns_arrays_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="input_fn returned a ndarray among its features; tensors"):
-        estimator(tmp_path).train(lambda: ({"x": X}, Y))
-
-
-def test_a_metric_of_the_name_loss_is_an_error(tmp_path: Path) -> None:
-    model = spec_of(loss=loss, eval_metric_ops=lambda: {"loss": tf.metrics.mean(1.0)})
-    with pytest.raises(ValueError, match="eval_metric_ops has 'loss', which the estimator adds"):
-        estimator(tmp_path, model).evaluate(ROWS)
-
-
-def test_steps_and_max_steps_exclude_each_other(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="both of steps and max_steps given"):
-        estimator(tmp_path).train(ROWS, steps=1, max_steps=1)
-
-
-def test_a_setting_that_cannot_be_replaced_is_an_error() -> None:
-    with pytest.raises(ValueError, match="master cannot be replaced; these can: model_dir"):
-        tf.estimator.RunConfig().replace(master="")

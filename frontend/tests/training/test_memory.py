@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import gc
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import timberframe as tf
 
-STATUS = Path("/proc/self/statm")
+from ..conftest import reports_memory, resident_bytes
+
 STEPS = 20_000
 ALLOWED_GROWTH = 1 << 20  # pages of malloc come and go; 64 bytes kept in each step would be more
 
 
-def resident() -> int:
-    gc.collect()
-    return int(STATUS.read_text().split()[1]) * 4096
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(not STATUS.exists(), reason="the system does not report the resident memory")
+@reports_memory
 def test_memory_stays_flat_over_20000_training_steps() -> None:
     with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
         x, y = tf.placeholder(tf.float32, [8, 4]), tf.placeholder(tf.float32, [8, 2])
@@ -33,7 +26,7 @@ def test_memory_stays_flat_over_20000_training_steps() -> None:
         feeds = {x: rng.normal(size=(8, 4)).astype(np.float32), y: rng.normal(size=(8, 2)).astype(np.float32)}
         for _ in range(STEPS // 10):
             session.run([loss, step], feeds)
-        before = resident()
+        before = resident_bytes()
         for _ in range(STEPS):
             session.run([loss, step], feeds)
-        assert resident() - before <= ALLOWED_GROWTH
+        assert resident_bytes() - before <= ALLOWED_GROWTH
