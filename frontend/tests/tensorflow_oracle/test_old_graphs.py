@@ -100,6 +100,45 @@ def test_old_graph_gives_what_tensorflow_gives(build: Any, carry_over: Callable[
     assert carry_over(build) > 0
 
 
+class LSTM:
+    """A cell as `tf.compat.v1.nn.dynamic_rnn` takes it."""
+
+    output_size, state_size = 6, (6, 6)
+
+    def __init__(self, tf: Any) -> None:
+        self.tf = tf
+
+    def zero_state(self, batch: Any, dtype: Any) -> Any:
+        return (self.tf.zeros([batch, 6], dtype),) * 2
+
+    def __call__(self, x: Any, state: Any, scope: Any = None) -> Any:
+        tf, (c, h) = self.tf, state
+        kernel, bias = tf.get_variable("kernel", [10, 24]), tf.get_variable("bias", [24])
+        i, j, f, o = tf.split(tf.nn.bias_add(tf.matmul(tf.concat([x, h], 1), kernel), bias), 4, 1)
+        c = c * tf.sigmoid(f + 1.0) + tf.sigmoid(i) * tf.tanh(j)
+        h = tf.tanh(c) * tf.sigmoid(o)
+        return h, (c, h)
+
+
+@pytest.mark.parametrize("lengths", [None, [2, 4, 3]], ids=["whole", "of lengths"])
+def test_frozen_dynamic_rnn_gives_what_tensorflow_gives(tensorflow: Any, old: None, lengths: Any) -> None:
+    tf = tensorflow
+    value = np.random.default_rng(1).standard_normal((3, 5, 4)).astype(np.float32)
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, None, 4], name="x")
+        y, _ = tf.nn.dynamic_rnn(LSTM(tf), x, None if lengths is None else tf.constant(lengths), dtype=tf.float32)
+        session.run(tf.global_variables_initializer())
+        wanted = session.run(y, {x: value})
+        frozen = tf.graph_util.convert_variables_to_constants(session, graph.as_graph_def(), [y.op.name])
+    with ours.Graph().as_default() as same, ours.Session(graph=same) as session:
+        ours.import_graph_def(frozen, name="")
+        np.testing.assert_allclose(session.run(y.name, {"x:0": value}), wanted, rtol=0, atol=1e-6)
+        if lengths is None:
+            assert session.explain(y.name, {"x:0": value}).rewritten("hoist") == ()  # three rows at a time
+            assert len(session.explain(y.name, {"x:0": value}).rewritten("dense_lists")) == 1
+            assert len(session.explain(y.name, {"x:0": value[:1]}).rewritten("hoist")) == 1
+
+
 def recurrent_training(tf: Any) -> tuple[str, str, str]:
     """An LSTM on tensor arrays, a branch, and Adam, with reference variables: names of loss, step and initializer."""
     rng = np.random.default_rng(0)

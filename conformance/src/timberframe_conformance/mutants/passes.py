@@ -10,7 +10,7 @@ from timberframe_conformance.case import NotApplicableError
 from timberframe_conformance.mutants.base import seam_mutant
 from timberframe_conformance.replacements import Replacements
 from timberframe_core.compiler.counters import Counter
-from timberframe_core.compiler.dense import lists
+from timberframe_core.compiler.dense import arrays, lists
 from timberframe_core.compiler.passes import cover, hoist, merge, pads, pipeline, powers, sink
 from timberframe_core.compiler.passes.rewriter import ClusterRewriter, ProgramRewriter
 from timberframe_core.compiler.passes.simplify import SIMPLIFY
@@ -236,6 +236,16 @@ def _(r: Replacements, target: Any) -> None:
         return lists._set_item(b, op, [given, *inputs[1:]])
 
     r.replace(lists, "RULES", lambda rules: {**rules, "TensorListSetItem": forgets})
+
+
+@seam_mutant("array-in-its-own-order", "the pass dense_lists puts rows into an array whatever their indices", SUITE)
+def _(r: Replacements, target: Any) -> None:
+    r.replace(arrays, "_all_rows", lambda _: lambda *given: True)
+
+
+@seam_mutant("array-is-read-again", "the pass dense_lists reads elements of an array that were cleared", SUITE)
+def _(r: Replacements, target: Any) -> None:
+    r.replace(arrays.Array, "read_by", lambda _: lambda self, op: None)
 
 
 @seam_mutant("half-a-pass", "what a pass recorded before it failed is done, and no error is raised", SUITE)

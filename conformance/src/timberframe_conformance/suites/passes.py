@@ -280,9 +280,39 @@ def _steps(session_of: Callable[[], Any]) -> None:
                 same(got, right, f"the {name} after rows {order}")
 
 
+def _arrays(session_of: Callable[[], Any]) -> None:
+    """A loop over TensorFlow 1's arrays: rows in another order, and an error where it reads an element twice."""
+    x, order = tf.placeholder(tf.float32, (3, 2)), (2, 0, 1)
+    float32 = {"dtype": tf.float32}
+
+    def sums(times: int) -> Any:
+        (rows, filled), (sums, empty) = (apply_op("TensorArrayV3", [3], float32) for _ in range(2))
+        filled = apply_op("TensorArrayScatterV3", [rows, order, x, filled])
+
+        def body(t: Any, total: Any, flow: Any) -> Any:
+            for _ in range(times):
+                row = apply_op("TensorArrayReadV3", [rows, t, filled], float32)
+                row.set_shape((2,))
+                total = total + row
+            return t + 1, total, apply_op("TensorArrayWriteV3", [sums, t, total, flow])
+
+        flow = tf.while_loop(lambda t, *_: t < 3, body, [0, tf.zeros((2,)), empty])[2]
+        return apply_op("TensorArrayGatherV3", [sums, (0, 1, 2), flow], float32)
+
+    once, twice = sums(1), sums(2)
+    value = np.arange(6, dtype=F).reshape(3, 2)
+    with session_of() as session:
+        same(session.run(once, {x: value}), value[np.argsort(order)].cumsum(0), "the sums of rows of an array")
+        try:
+            session.run(twice, {x: value})
+        except tf.errors.InvalidArgumentError:
+            return
+    raise CaseFailedError("an element of an array, which reading clears, is read twice")
+
+
 ORDERED: dict[str, Callable[[Any], None]] = {
     "order": _order, "assertion": _assertion, "drawn": _drawn, "nested": _nested, "lists": _lists,
-    "frames": _frames, "steps": _steps,
+    "frames": _frames, "steps": _steps, "arrays": _arrays,
 }  # fmt: skip
 NEEDED = {"frames": "functionalize"}
 """A pass without which a graph cannot run."""

@@ -65,8 +65,9 @@ def _limit(
 ) -> IterationLimit | None:
     if test.op.type == "LogicalAnd":
         parts = [_limit(cond, original(t), inputs, following, bounds) for t in test.op.inputs]
-        known = [p.iterations for p in parts if p is not None]
-        return IterationLimit(min(known), False) if known else None
+        known = [p for p in parts if p is not None]
+        exact = len(known) == len(parts) and all(p.exact for p in known)
+        return IterationLimit(min(p.iterations for p in known), exact) if known else None
     if test.op.type not in COMPARISONS or not test.op.inputs[0].dtype.is_integer:
         return None
     swapped, more = COMPARISONS[test.op.type]

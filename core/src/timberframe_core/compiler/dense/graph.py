@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from timberframe_core.compiler.build import prune
+from timberframe_core.compiler.dense import arrays
 from timberframe_core.compiler.dense.lists import Builder, Dense, ListVariable, NotDenseError, rule_of
 from timberframe_core.compiler.dense.loops import LoopCopy, find_body, live_variables, stand_in
 from timberframe_core.compiler.ir import ARRAYS, RUNS_BODIES, VARIABLE_READS, Subgraph
@@ -24,19 +25,20 @@ from timberframe_core.ops.definition import registry
 from timberframe_core.shapes import StaticShape, in_common
 
 _FUNCTIONAL = RUNS_BODIES | {"call"}
-_NOT_COPIED = ARRAYS | CONTROL_FLOW  # the latter in functions; that of the graph has become loops and branches
+_NOT_COPIED = CONTROL_FLOW  # in functions; that of the graph has become loops and branches
+_WITHOUT_EFFECT = VARIABLE_READS | ARRAYS | {"variable"}  # arrays are values of a run
 _DEEPEST = 16  # functions within functions
 _COPIES = 8  # of one loop body, until all about its lists is known
 
 
 def uses_lists(function: FuncGraph, seen: set[str] | None = None) -> bool:
-    """Whether a function, or one that it runs, works on lists."""
+    """Whether a function, or one that it runs, works on lists or arrays."""
     seen = set() if seen is None else seen
     if function.name in seen:
         return False
     seen.add(function.name)
     for op in function.get_operations():
-        if any(t.dtype is variant for t in op.outputs):
+        if op.op_def.role in ARRAYS or any(t.dtype is variant for t in op.outputs):
             return True
         names = op.op_def.functions(op.attrs)
         if any(uses_lists(f, seen) for f in map(function.find_function, names) if f is not None):
@@ -77,8 +79,9 @@ def dense_graph(
 def _has_effect(op: Operation) -> bool:
     role = op.op_def.role
     if role in _FUNCTIONAL:
-        return any(find_body(op, name).control_outputs for name in op.op_def.functions(op.attrs))
-    return op.op_def.stateful and role != "variable" and role not in VARIABLE_READS
+        bodies = (find_body(op, name) for name in op.op_def.functions(op.attrs))
+        return any(c.op_def.role not in ARRAYS for b in bodies for c in b.control_outputs)
+    return op.op_def.stateful and role not in _WITHOUT_EFFECT
 
 
 class GraphCopy:
@@ -117,7 +120,7 @@ class GraphCopy:
             first = len(self.graph)
             if op.op_def.role in _FUNCTIONAL:
                 made = self._functional(op, control)
-            elif any(t.dtype is variant for t in (*op.inputs, *op.outputs)):
+            elif self._is_on_lists(op):
                 made = self._list_op(op, control)
             else:
                 made = self._plain(op, control)
@@ -128,6 +131,13 @@ class GraphCopy:
                 copy._where = op._where  # errors name the user's line, not that of the run
             self.ran[op] = new or control
 
+    def _is_on_lists(self, op: Operation) -> bool:
+        return (
+            op.op_def.role in ARRAYS
+            or any(t.dtype is variant for t in (*op.inputs, *op.outputs))
+            or any(isinstance(self.known.get(t), Dense) for t in op.inputs)  # the flow of an array is a number
+        )
+
     def _find_live(self, order: Sequence[Operation], needed: set[Tensor]) -> None:
         for op in reversed(order):
             if op.op_def.role == "loop":
@@ -137,7 +147,7 @@ class GraphCopy:
                 needed.update(op.inputs)
 
     def _plain(self, op: Operation, control: Sequence[Operation]) -> list[Any]:
-        inputs = [self.known[t] for t in op.inputs]
+        inputs = [self.tensor(t) for t in op.inputs]
         return list(self.create(op, inputs, op.attrs, control).outputs)
 
     def create(
@@ -150,11 +160,11 @@ class GraphCopy:
         )  # fmt: skip
 
     def _list_op(self, op: Operation, control: Sequence[Operation]) -> list[Any]:
-        rule = rule_of(op.op_def)
+        rule = arrays.RULES.get(op.type) or rule_of(op.op_def)
         if rule is None:
             raise NotDenseError(f"{op.type} has no dense form")
         with self.graph.control_dependencies(control), self.graph.device(op.device or None):
-            return rule(Builder(self.graph, f"{op.name}"), op, [self.known[t] for t in op.inputs])
+            return rule(Builder(self.graph, f"{op.name}"), op, [self.known.get(t) for t in op.inputs])
 
     # Functions
 
@@ -162,7 +172,7 @@ class GraphCopy:
         inputs = [self.known[t] for t in op.inputs]
         if op.op_def.role == "loop":
             return self._loop(op, inputs, control)
-        if any(isinstance(x, Dense) for x in inputs) or any(t.dtype is variant for t in op.outputs):
+        if any(x is None or isinstance(x, Dense) for x in inputs) or any(t.dtype is variant for t in op.outputs):
             raise NotDenseError(f"{op.type} '{op.name}' takes or gives lists")
         given = inputs if op.op_def.role == "call" else inputs[1:]
         bodies = [self._function(op, name, given) for name in op.op_def.functions(op.attrs)]
@@ -198,7 +208,7 @@ class GraphCopy:
         graph = self.graph
         assert isinstance(graph, FuncGraph)
         graph.finish(outputs)
-        wanted = [c for op in old.control_outputs for c in self.ran.get(op, ())]
+        wanted = [c for op in old.control_outputs if op.op_def.role not in ARRAYS for c in self.ran.get(op, ())]
         graph.control_outputs = list(dict.fromkeys(wanted))
 
     # Loops

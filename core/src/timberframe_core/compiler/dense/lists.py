@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.ops.definition.opdef import OpDef, is_known
 from timberframe_core.shapes import Shape, StaticShape, compatible, is_static, merge
+
+if TYPE_CHECKING:
+    from timberframe_core.compiler.dense.arrays import Array
 
 
 class NotDenseError(Exception):
@@ -54,7 +57,8 @@ class Dense:
     length: how many elements there are, an int where it is known; within a loop it may be what an iteration begins
     with, `length`, and `offset` more. single: (index, element) of the one row that is not zero, where tensor is None.
     constant: the value of every element, where tensor is None. variable: the loop variable that the list began as.
-    inner: what the lists in a list of lists have in common.
+    inner: what the lists in a list of lists have in common. array: what is known of one of TensorFlow 1's arrays.
+    written: which of its elements are, none, some or all.
     """
 
     dtype: DType
@@ -67,6 +71,8 @@ class Dense:
     variable: ListVariable | None = None
     constant: np.ndarray | None = None
     inner: Dense | None = None
+    array: Array | None = None
+    written: str = "none"
 
     @property
     def storage(self) -> DType:

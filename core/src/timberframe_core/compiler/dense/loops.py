@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from timberframe_core.compiler.build import prune
+from timberframe_core.compiler.dense.arrays import Array, used_elements
 from timberframe_core.compiler.dense.lists import Builder, Dense, ListVariable, NotDenseError, materialised, static
 from timberframe_core.compiler.trips import IterationLimit, counter_step, iteration_limit, original
 from timberframe_core.dtypes import int32, resource
@@ -38,8 +39,13 @@ def _used(function: FuncGraph, results: Iterable[Tensor | Operation]) -> set[int
     """The positions of the inputs that results depend on."""
     wanted = list(results)
     tensors = {t for t in wanted if isinstance(t, Tensor)}
-    tensors.update(*(op.inputs for op in prune(wanted, function.inputs)))
+    tensors.update(*(_values_read(op) for op in prune(wanted, function.inputs)))
     return {i for i, t in enumerate(function.inputs) if t in tensors}
+
+
+def _values_read(op: Operation) -> Sequence[Tensor]:
+    """The inputs of an operation but for an array's handle: what it means is known by the array's flow."""
+    return op.inputs[1:] if op.op_def.role == "use_array" else op.inputs
 
 
 class LoopCopy:
@@ -71,6 +77,7 @@ class LoopCopy:
         self.functions = [outer.new_function(f) for f in self.old]
         self.lengths: dict[tuple[Any, int], list[Tensor]] = {}
         self.following: list[Any] = []
+        self.written: dict[Array, str] = {}
         self.limit: IterationLimit | None = None
 
     def trace(self) -> bool:
@@ -96,7 +103,11 @@ class LoopCopy:
         for inner, outer, variable in zip(self.old_inputs[which], self.inputs, self.variables, strict=True):
             if isinstance(outer, Dense):
                 assert variable is not None
+                if outer.array is not None and self.outer.depth:
+                    raise NotDenseError("an array is used in a loop within another one")
                 known[inner] = self._list_input(function, outer, variable)
+            elif outer is None:
+                raise NotDenseError("an array goes into a loop without its flow")
             else:
                 invariant = self._invariant(self.old_inputs[which].index(inner))
                 shape = outer.static_shape if self.exact or invariant else inner.static_shape
@@ -159,7 +170,21 @@ class LoopCopy:
                 variable.change, unchanged = change, False
             if change > 0:
                 unchanged &= self._reserve_room(before, variable)
+            if before.array is not None:
+                self._check_array(before, after)
         return unchanged
+
+    def _check_array(self, before: Dense, after: Dense) -> None:
+        """Notes how many elements have been written in the end; NotDenseError where an iteration may fail."""
+        assert before.array is not None
+        if self.limit is None:
+            raise NotDenseError("an array is used in a loop whose number of iterations has no known bound")
+        used = used_elements(before.array, self.functions[1], self.inputs, self._after, self.limit.iterations)
+        if any(not 0 <= i < before.capacity for r in used for i in (*r[:1], *r[-1:])):
+            raise NotDenseError("iterations may use elements that an array does not have")
+        if after.written != before.written:
+            all_of_them = self.limit.exact and self.limit.iterations == before.capacity
+            self.written[before.array] = "all" if all_of_them else "some"
 
     def _reserve_room(self, before: Dense, variable: ListVariable) -> bool:
         if self.limit is None or not isinstance(before.length, int):
@@ -255,6 +280,8 @@ class LoopCopy:
             if self.limit is not None and self.limit.exact and isinstance(before.length, int):
                 length = before.length + variable.change * self.limit.iterations
         after = Dense(before.dtype, variable.element, variable.capacity, length, inner=variable.inner)
+        if before.array is not None:
+            after = replace(after, array=before.array, written=self.written.get(before.array, before.written))
         if variable.constant is not None:
             return replace(after, constant=variable.constant)
         return replace(after, tensor=made[i])

@@ -1,4 +1,4 @@
-"""Pass `dense_lists`: makes dense tensors of the lists that loops work on."""
+"""Pass `dense_lists`: makes dense tensors of the lists and arrays that loops work on."""
 
 from __future__ import annotations
 
@@ -48,4 +48,4 @@ def _loops_over_lists(operations: Iterable[Operation], known: dict[FuncGraph, li
     return found
 
 
-DENSE_LISTS = Pass("dense_lists", "fed_graph", run, "makes dense tensors of the lists that loops work on")
+DENSE_LISTS = Pass("dense_lists", "fed_graph", run, "makes dense tensors of the lists and arrays that loops work on")
