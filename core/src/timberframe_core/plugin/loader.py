@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -92,7 +93,7 @@ class PluginRegistry:
     def load(self, selection: Iterable[str] | None = None) -> list[Plugin]:
         """Loads the selected plugins (see `selected`) and returns those that are usable."""
         self.discover()
-        with self._lock:
+        with self._lock, _without_collections():
             chosen = selected(self.plugins, selection)
             fresh = [(p, self._import(p)) for p in chosen if not p.loaded and p.failure is None]
             contributions = [(p, *self._contribution(p, module)) for p, module in fresh if module is not None]
@@ -256,6 +257,18 @@ class PluginRegistry:
                 device.close()
             except Exception as e:
                 logging.warning("device %s failed to close: %s: %s", device.spec, type(e).__name__, e)
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Python looks for no garbage in the block: the modules and kernels of plugins stay for as long as the process."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _check_marks(manager: pluggy.PluginManager, module: object) -> None:
