@@ -89,7 +89,7 @@ def test_wrong_arguments(session: Any) -> None:
     with pytest.raises(ValueError, match=r"loss has shape \(2,\); a scalar is required"):
         ScipyOptimizerInterface(v)
     loss = tf.reduce_sum(v)
-    with pytest.raises(ValueError, match=r"bounds .* of '.*' do not broadcast to its shape \(2,\)"):
+    with pytest.raises(ValueError, match=r"bounds of '.*' are .*; they must broadcast to its shape \(2,\)"):
         ScipyOptimizerInterface(loss, var_to_bounds={v: ([0, 0, 0], 1)})
     session.run(tf.global_variables_initializer())
     with pytest.raises(ValueError, match="jac cannot be given"):

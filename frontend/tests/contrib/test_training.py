@@ -67,7 +67,7 @@ def test_get_and_in() -> None:
         (lambda: settings().set_hparam("units", 3), "'units' is 3; a list is required"),
         (lambda: settings().parse("rate"), "'rate' is no setting; name=value is required"),
         (lambda: settings().parse("rate=a"), "'rate' is 'a'; a value of type float is required"),
-        (lambda: settings().parse("rate=1,rate=2"), "'rate' is given twice"),
+        (lambda: settings().parse("rate=1,rate=2"), "'rate' is there twice"),
         (lambda: settings().parse("units[5]=1"), "'units' has 2 elements"),
         (lambda: settings().parse("other=1"), "there is no 'other'"),
     ],

@@ -84,7 +84,7 @@ def test_wrong_lines_are_left_out_where_asked(tmp_path: Path) -> None:
         ({"select_columns": ["no", 7]}, r"select_columns has \['no', 7\]"),
         ({"header": False}, "header is False and column_names is None"),
         ({"column_defaults": [[0]]}, "1 column_defaults are given for 4 columns"),
-        ({"column_names": ["a", "a"]}, r"column names \['a', 'a'\] are not different"),
+        ({"column_names": ["a", "a"]}, r"column names are \['a', 'a'\]; each must be there once"),
     ],
 )
 def test_wrong_arguments_are_refused(path: str, arguments: dict[str, Any], message: str) -> None:

@@ -45,7 +45,8 @@ def ctc_loss(
     given = sparse_tensor(labels, "tf.nn.ctc_loss: labels")
     found = renamed("logits", logits, "inputs", inputs)
     if found is None or sequence_length is None:
-        raise InvalidArgumentError("tf.nn.ctc_loss: logits and sequence_length are required")
+        missing = "logits" if found is None else "sequence_length"
+        raise InvalidArgumentError(f"tf.nn.ctc_loss: {missing} not given; logits and sequence_length are required")
     x = convert_to_tensor(found, name="logits")
     kind = x.dtype
     if not time_major:

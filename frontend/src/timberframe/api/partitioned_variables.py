@@ -46,7 +46,11 @@ class PartitionedVariable:
         self, name: str, shape: Any, dtype: DType, variable_list: Sequence[Variable], partitions: Sequence[int]
     ) -> None:
         if not variable_list or any(v.save_slice_info is None for v in variable_list):
-            raise InvalidArgumentError(f"PartitionedVariable '{name}': each of its variables needs a SaveSliceInfo")
+            bare = [v.name for v in variable_list if v.save_slice_info is None]
+            raise InvalidArgumentError(
+                f"PartitionedVariable '{name}': of its {len(variable_list)} variables {bare} have no SaveSliceInfo; "
+                "one variable at least, each with a SaveSliceInfo, is required"
+            )
         self._parts = sorted(variable_list, key=lambda v: list(v.save_slice_info.var_offset))
         self._name = name
         self._shape = TensorShape(shape)

@@ -251,7 +251,10 @@ def sparse_concat(
     """
     along = renamed("axis", axis, "concat_dim", concat_dim)
     if along is None or not sp_inputs:
-        raise InvalidArgumentError("tf.sparse_concat: axis and one of sp_inputs at least are required")
+        raise InvalidArgumentError(
+            f"tf.sparse_concat: axis is {along} and sp_inputs has {len(sp_inputs or ())} tensors; an axis and one "
+            "tensor at least are required"
+        )
     given = [sparse_tensor(x, "tf.sparse_concat: an item of sp_inputs") for x in sp_inputs]
     if len(given) == 1:
         return given[0]
@@ -279,7 +282,11 @@ def sparse_split(
     """
     along = renamed("axis", axis, "split_dim", split_dim)
     if keyword_required is not None or sp_input is None or num_split is None or along is None:
-        raise InvalidArgumentError("tf.sparse_split: sp_input, num_split and axis are required, each by its name")
+        given = {"sp_input": sp_input, "num_split": num_split, "axis": along}
+        missing = ", ".join(name for name, value in given.items() if value is None) or "a name"
+        raise InvalidArgumentError(
+            f"tf.sparse_split: {missing} not given; sp_input, num_split and axis are required, each by its name"
+        )
     sp = sparse_tensor(sp_input, "tf.sparse_split: sp_input")
     inputs = [convert_to_tensor(along, int64), *parts(sp)]
     made = apply_op("SparseSplit", inputs, {"num_split": num_split}, name)

@@ -48,7 +48,9 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
     known = list_physical_devices(device_type)
     unknown = [d for d in given if d not in known]
     if unknown:
-        raise InvalidArgumentError(f"tf.config.set_visible_devices: {unknown[0]!r} is none of the devices {known}")
+        raise InvalidArgumentError(
+            f"tf.config.set_visible_devices: {unknown[0]!r} is no device of this machine; {known} are"
+        )
     hidden = [d.name for d in known if d not in given]
     if hidden:
         raise UnimplementedError(
@@ -57,10 +59,17 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
         )
 
 
+def _check_present(function: str, device: PhysicalDevice) -> None:
+    known = list_physical_devices()
+    if device not in known:
+        raise InvalidArgumentError(
+            f"tf.config.experimental.{function}: {device!r} is no device of this machine; {known} are"
+        )
+
+
 def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
     """Accepts True, and False for the CPU alone: devices take memory as it is needed."""
-    if device not in list_physical_devices():
-        raise InvalidArgumentError(f"tf.config.experimental.set_memory_growth: {device!r} is no device of this machine")
+    _check_present("set_memory_growth", device)
     if not enable and device.device_type != "CPU":
         raise UnimplementedError(
             f"tf.config.experimental.set_memory_growth: {device.name} takes memory as it is needed; "
@@ -70,6 +79,5 @@ def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
 
 def get_memory_growth(device: PhysicalDevice) -> bool:
     """True: devices take memory as it is needed."""
-    if device not in list_physical_devices():
-        raise InvalidArgumentError(f"tf.config.experimental.get_memory_growth: {device!r} is no device of this machine")
+    _check_present("get_memory_growth", device)
     return True

@@ -135,7 +135,9 @@ def _check(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
         return
     unknown = [key for key in given if key not in parameters]
     if unknown:
-        raise InvalidArgumentError(f"arg_scope: {name} has no argument {', '.join(map(repr, unknown))}")
+        raise InvalidArgumentError(
+            f"arg_scope: {name} has no argument {', '.join(map(repr, unknown))}; it has {', '.join(parameters)}"
+        )
 
 
 @add_arg_scope

@@ -80,9 +80,12 @@ def from_saved_model(
     own = input_names is not None or output_names is not None
     given = [signature_def_key is not None, signature_def is not None, own]
     if sum(given) > 1 or (own and not (input_names and output_names)):
+        names = ("signature_def_key", "signature_def", "input_names", "output_names")
+        values = (signature_def_key, signature_def, input_names, output_names)
+        found = ", ".join(name for name, value in zip(names, values, strict=True) if value is not None)
         raise InvalidArgumentError(
-            "tf.contrib.predictor.from_saved_model: one of signature_def_key, signature_def, and input_names with "
-            "output_names is required, or none of them"
+            f"tf.contrib.predictor.from_saved_model: {found} given; signature_def_key, signature_def, or input_names "
+            "with output_names is required, or none of them"
         )
     wanted = [SERVING] if tags is None else tags.split(",") if isinstance(tags, str) else list(tags)
     graph = graph or Graph()

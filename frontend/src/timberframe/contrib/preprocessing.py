@@ -75,7 +75,9 @@ class CategoricalVocabulary:
     def reverse(self, class_id: int) -> Any:
         """The word of a number."""
         if not self._support_reverse:
-            raise InvalidArgumentError("CategoricalVocabulary.reverse: it was made with support_reverse=False")
+            raise InvalidArgumentError(
+                "CategoricalVocabulary.reverse: the vocabulary was made with support_reverse=False; True is required"
+            )
         return list(self._mapping)[class_id]
 
 

@@ -154,7 +154,7 @@ def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool
                 continue
             raise InvalidArgumentError(f"HParams: there is no '{name}'; known are {', '.join(sorted(type_map))}")
         if name in found and (index is None or not isinstance(found[name], dict) or int(index) in found[name]):
-            raise InvalidArgumentError(f"HParams: '{name}' is given twice in {values!r}")
+            raise InvalidArgumentError(f"HParams: '{name}' is there twice in {values!r}; a name may be there once")
         read = _reader(name, type_map[name])
         if entry["list"] is not None:
             if index is not None:

@@ -108,7 +108,7 @@ def make_csv_dataset(
     rows = _Sample(files[0], field_delim, use_quote_delim, compression_type, header)
     names = list(column_names) if column_names is not None else rows.names()
     if len(set(names)) != len(names):
-        raise InvalidArgumentError(f"make_csv_dataset: column names {names} are not different from each other")
+        raise InvalidArgumentError(f"make_csv_dataset: the column names are {names}; each must be there once")
     chosen = _positions(names, select_columns)
     defaults = column_defaults
     if defaults is None:

@@ -132,7 +132,10 @@ def group_by_window(
     window_size_func: a function of the key that gives it.
     """
     if (window_size is None) == (window_size_func is None):
-        raise InvalidArgumentError("group_by_window: one of window_size and window_size_func must be given")
+        given = "neither" if window_size is None else "both"
+        raise InvalidArgumentError(
+            f"group_by_window: {given} of window_size and window_size_func given; one is required"
+        )
     size_func = window_size_func or (lambda key: convert_to_tensor(window_size, int64))
 
     def scalar(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -242,7 +245,9 @@ def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
     def apply(dataset: Dataset) -> Dataset:
         f = traced(scan_func, [state, dataset.structure], "scan")
         if not isinstance(f.structure, tuple) or len(f.structure) != 2:
-            raise InvalidTypeError("scan: scan_func must return a pair of the next state and an element")
+            raise InvalidTypeError(
+                f"scan: scan_func returns {f.structure}; a pair of the next state and an element is required"
+            )
         check_same("scan: the state that scan_func returns", f.structure[0], state)
         inner = f.structure[1]
         return dataset._of("ScanDataset", [initial, f.captures], inner, {"f": f.graph})

@@ -28,7 +28,7 @@ class RegisterKL:
             raise InvalidTypeError(f"RegisterKL: kl_fn is {kl_fn!r}; a function is required")
         if self._key in _KNOWN:
             names = " and ".join(kind.__name__ for kind in self._key)
-            raise InvalidArgumentError(f"RegisterKL: {names} have a divergence already")
+            raise InvalidArgumentError(f"RegisterKL: {names} have a divergence already; a pair may have one")
         _KNOWN[self._key] = kl_fn
         return kl_fn
 

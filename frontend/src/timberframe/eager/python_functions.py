@@ -57,7 +57,9 @@ class EagerFunction:
         with self._lock:
             last, self._last = self._last, None
         if last is None:
-            raise FailedPreconditionError("py_function: its gradient runs and the function has not run before")
+            raise FailedPreconditionError(
+                "py_function: the gradient runs, and the function has not run since the last one; it must run first"
+            )
         tape, given, made = last
         with eager_mode():
             sources, targets = ([x for x in xs if is_real(x.dtype)] for xs in (given, made))

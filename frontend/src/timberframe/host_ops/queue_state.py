@@ -87,7 +87,9 @@ class Queue:
     def checked(self, components: Sequence[np.ndarray], rows: bool = False) -> Element:
         """Copies of components that suit the queue; else InvalidArgumentError. rows: of many elements."""
         if len(components) != len(self.dtypes):
-            raise InvalidArgumentError(f"{len(components)} components for {self}, which has {len(self.dtypes)}")
+            raise InvalidArgumentError(
+                f"{len(components)} components are given for {self}; {len(self.dtypes)} are required"
+            )
         for i, (x, dtype) in enumerate(zip(components, self.dtypes, strict=True)):
             if x.dtype != dtype.numpy:
                 raise InvalidArgumentError(f"component {i} is {x.dtype}; {self} takes {dtype.name}")
@@ -124,7 +126,7 @@ class Queue:
             else:
                 cancel.wait_for(self._changed, lambda: self._adding[0] is me or me in self._refused)
                 if self.closed or me in self._refused:
-                    raise CancelledError(f"{self} is closed already")
+                    raise CancelledError(f"{self} is closed already; a queue is closed once")
             self.closed = True
 
     # Taking

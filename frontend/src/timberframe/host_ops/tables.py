@@ -64,7 +64,9 @@ class Table:
         new = self._pairs(keys, values)
         with self._lock:
             if self.filled and not _equal(new, self._entries):
-                raise FailedPreconditionError(f"{self} is initialized already, with other keys or values")
+                raise FailedPreconditionError(
+                    f"{self} is initialized already, with other keys or values; they must be equal"
+                )
             self._entries, self.filled = new, True
 
     def insert(self, keys: np.ndarray, values: np.ndarray, replace: bool = False) -> None:

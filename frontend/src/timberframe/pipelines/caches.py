@@ -87,7 +87,10 @@ class _CacheCursor(Cursor):
             self._context.caches[self._path] = self._made
             return
         if os.path.exists(f"{file}.index"):
-            raise self._pipeline.error(f"the cache '{file}' was written meanwhile by another", AlreadyExistsError)
+            raise self._pipeline.error(
+                f"the cache '{file}' was written meanwhile by another iterator; one alone may write it",
+                AlreadyExistsError,
+            )
         packed = [encode(x) for x in pack(self._made)]
         with open(f"{file}.data", "wb") as data:
             data.writelines(packed)

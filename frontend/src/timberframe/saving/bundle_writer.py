@@ -116,7 +116,7 @@ def _write_data(file: IO[bytes], tensors: Mapping[str, Saved | SavedSlices]) -> 
     for name, tensor in tensors.items():
         if tensor.dtype in (resource, variant):
             raise InvalidArgumentError(
-                f"variable '{name}': has dtype {tensor.dtype.name}, which has no value that can be saved"
+                f"variable '{name}': has dtype {tensor.dtype.name}; numbers, bools or strings are required to be saved"
             )
         if isinstance(tensor, Saved):
             stored[name.encode()] = tensor

@@ -55,7 +55,7 @@ def _decoded(text: bytes) -> str:
     try:
         return text.decode()
     except UnicodeDecodeError:
-        raise InvalidArgumentError(f"name {text!r} is not UTF-8, which it must be") from None
+        raise InvalidArgumentError(f"name {text!r} is not UTF-8; names of files and tensors must be") from None
 
 
 def _named(names: np.ndarray, slices: np.ndarray) -> list[tuple[str, str]]:

@@ -46,7 +46,10 @@ class CheckpointReader(ABC):
                 f"checkpoint '{self.path}': tensor '{name}' has {rank} dimensions; up to {MAX_ARRAY_RANK} can be read"
             )
         if num_elements(tuple(d for d in shape if d)) * dtype.numpy.itemsize > MAX_ELEMENTS:
-            raise DataLossError(f"checkpoint '{self.path}': tensor '{name}' has shape {list(shape)}, as none can have")
+            raise DataLossError(
+                f"checkpoint '{self.path}': tensor '{name}' has shape {list(shape)}, more than memory can hold; "
+                "the file is damaged, another copy of it is required"
+            )
         with file_errors(f"checkpoint '{self.path}' cannot be read"):
             return self._read(name)
 

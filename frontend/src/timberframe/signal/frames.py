@@ -179,7 +179,9 @@ def inverse_mdct(
         x = tf.convert_to_tensor(mdcts, preferred_dtype=tf.float32)
         half = x.shape.as_list()[-1]
         if half is None:
-            raise InvalidArgumentError("tf.signal.inverse_mdct: the last size of mdcts must be known")
+            raise InvalidArgumentError(
+                f"tf.signal.inverse_mdct: mdcts '{x.name}' has shape {x.shape}; its last size must be known"
+            )
         made = dct(x, 4, norm=norm)
         if norm is None:
             made = made * (0.5 / half)

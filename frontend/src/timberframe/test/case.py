@@ -111,6 +111,6 @@ class TestCase(Assertions):
 @contextmanager
 def _placed(use_gpu: bool, force_gpu: bool) -> Iterator[None]:
     if force_gpu and not accelerator_names():
-        raise InvalidArgumentError("TestCase.session: force_gpu is set and there is no accelerator")
+        raise InvalidArgumentError("TestCase.session: force_gpu is set and no accelerator is here; one is required")
     with on_device(gpu_device_name() if use_gpu or force_gpu else "/cpu:0"):
         yield

@@ -222,10 +222,10 @@ class Optimizer(Trackable):
         """Makes tensors of the numbers, before the first variable is changed."""
 
     def _resource_apply_dense(self, grad: Any, handle: Any) -> Operation:
-        raise NotImplementedError(f"{type(self).__name__} does not define _resource_apply_dense")
+        raise NotImplementedError(f"{type(self).__name__} has no _resource_apply_dense; optimizers must define it")
 
     def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Operation:
-        raise NotImplementedError(f"{type(self).__name__} does not define _resource_apply_sparse")
+        raise NotImplementedError(f"{type(self).__name__} has no _resource_apply_sparse; optimizers must define it")
 
     def _resource_apply_sparse_duplicate_indices(self, grad: Any, handle: Any, indices: Any) -> Operation:
         """Changes rows of which some may be named twice: their gradients are summed first."""

@@ -253,7 +253,7 @@ class Supervisor:
     def start_standard_services(self, sess: Any) -> list[LooperThread]:
         """Starts the threads that write summaries, steps per second and checkpoints; returns them."""
         if not self._is_chief:
-            raise WrongStateError("Supervisor: only the chief starts the services, and is_chief is False")
+            raise WrongStateError("Supervisor: is_chief is False; the chief alone may start the services")
         if not self._logdir:
             logging.warning("Supervisor: there is no logdir; no checkpoint and no summary is written")
             return []

@@ -67,7 +67,10 @@ def constant_value(value_or_tensor_or_var: Any, dtype: Any = None) -> Any:
         raise InvalidArgumentError("constant_value: the value is None; a value, a tensor or a variable is required")
     if not _is_tensor(value_or_tensor_or_var):
         if dtype is not None and not isinstance(value_or_tensor_or_var, dtype):
-            raise InvalidArgumentError(f"constant_value: {value_or_tensor_or_var!r} is no {dtype!r}")
+            found = type(value_or_tensor_or_var).__name__
+            raise InvalidArgumentError(
+                f"constant_value: {value_or_tensor_or_var!r} is of type {found}; {dtype.__name__} is required"
+            )
         return value_or_tensor_or_var
     return get_static_value(value_or_tensor_or_var)
 

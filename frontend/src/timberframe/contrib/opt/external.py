@@ -142,8 +142,8 @@ class ExternalOptimizerInterface:
                 ends = [np.broadcast_to(end, shape).ravel() for end in (low, high)]
             except ValueError as e:
                 raise InvalidArgumentError(
-                    f"{self._kind}: the bounds {low} and {high} of '{variable.name}' do not broadcast to its shape "
-                    f"{format_shape(shape)}"
+                    f"{self._kind}: the bounds of '{variable.name}' are {low} and {high}; they must broadcast to its "
+                    f"shape {format_shape(shape)}"
                 ) from e
             pairs += zip(*ends, strict=True)
         return pairs
