@@ -6,19 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 from timberframe.api.initializers import zeros_initializer
-from timberframe.api.nn import bias_add
 from timberframe.api.nn import conv2d as nn_conv2d
 from timberframe.api.nn_backward import conv1d as nn_conv1d
 from timberframe.api.nn_windows import conv3d as nn_conv3d
-from timberframe.layers.base import InputSpec, Layer, known_size
+from timberframe.layers.base import InputSpec, known_size
 from timberframe.layers.functions import layer_function
 from timberframe.layers.geometry import LAYOUTS, channels_first, padding_of, sizes_of, window_length
-from timberframe.layers.named import activation_function
+from timberframe.layers.kernel_layer import KernelLayer
 from timberframe_core.graph.operation import Tensor
 from timberframe_core.graph.tensor_shape import TensorShape
 
 
-class Convolution(Layer):
+class Convolution(KernelLayer):
     """Base of convolutions: activation(conv(inputs, kernel) + bias), kernel [*kernel_size, input channels, filters].
 
     kernel_size, strides, dilation_rate: an integer, or one for each spatial axis. data_format: "channels_last" or
@@ -49,7 +48,10 @@ class Convolution(Layer):
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(trainable, name, activity_regularizer=activity_regularizer, **kwargs)
+        super().__init__(
+            activation, use_bias, kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
+            activity_regularizer, kernel_constraint, bias_constraint, trainable, name, **kwargs,
+        )  # fmt: skip
         self.filters = filters
         self.kernel_size = sizes_of(kernel_size, self.rank, "kernel_size")
         self.strides = sizes_of(strides, self.rank, "strides")
@@ -57,11 +59,6 @@ class Convolution(Layer):
         self.padding = padding_of(padding)
         self.channels_first = channels_first(data_format)
         self.data_format = data_format
-        self.activation = activation_function(f"layer '{self._base_name}'", activation)
-        self.use_bias = use_bias
-        self.kernel_initializer, self.bias_initializer = kernel_initializer, bias_initializer
-        self.kernel_regularizer, self.bias_regularizer = kernel_regularizer, bias_regularizer
-        self.kernel_constraint, self.bias_constraint = kernel_constraint, bias_constraint
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     @property
@@ -81,24 +78,12 @@ class Convolution(Layer):
         return [*self.kernel_size, channels, self.filters]
 
     def build(self, input_shape: Any) -> None:
-        self.kernel = self.add_weight(
-            "kernel", self.kernel_shape(self.input_channels(input_shape)), None, self.kernel_initializer,
-            self.kernel_regularizer, constraint=self.kernel_constraint,
-        )  # fmt: skip
-        self.build_bias()
+        self.build_kernel(self.kernel_shape(self.input_channels(input_shape)))
+        self.build_bias(self.filters)
         self.built = True
 
-    def build_bias(self) -> None:
-        """Makes the bias if there is one."""
-        self.bias = None
-        if self.use_bias:
-            self.bias = self.add_weight(
-                "bias", [self.filters], None, self.bias_initializer, self.bias_regularizer,
-                constraint=self.bias_constraint,
-            )  # fmt: skip
-
     def call(self, inputs: Tensor) -> Any:
-        return self.finish(self.convolve(inputs))
+        return self.finish(self.convolve(inputs), "NCHW" if self.channels_first else "NHWC")
 
     def convolve(self, inputs: Tensor) -> Tensor:
         """The convolution without bias and activation."""
@@ -111,12 +96,6 @@ class Convolution(Layer):
         return convolution(
             inputs, self.kernel, self.strides, self.padding, data_format=self.layout, dilations=self.dilation_rate
         )
-
-    def finish(self, result: Any) -> Any:
-        """Adds the bias and applies the activation."""
-        if self.bias is not None:
-            result = bias_add(result, self.bias, "NCHW" if self.channels_first else "NHWC")
-        return result if self.activation is None else self.activation(result)
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         sizes = TensorShape(input_shape).as_list()

@@ -9,10 +9,9 @@ from timberframe.api.arrays import reshape, shape
 from timberframe.api.contraction import tensordot
 from timberframe.api.dropout import dropout as nn_dropout
 from timberframe.api.initializers import zeros_initializer
-from timberframe.api.nn import bias_add
 from timberframe.layers.base import InputSpec, Layer, known_size
 from timberframe.layers.functions import layer_function
-from timberframe.layers.named import activation_function
+from timberframe.layers.kernel_layer import KernelLayer
 from timberframe.layers.switch import smart_cond
 from timberframe_core.errors import InvalidTypeError
 from timberframe_core.graph.apply import apply_op
@@ -20,7 +19,7 @@ from timberframe_core.graph.operation import Tensor
 from timberframe_core.graph.tensor_shape import TensorShape
 
 
-class Dense(Layer):
+class Dense(KernelLayer):
     """activation(inputs . kernel + bias), along the last axis; kernel: [size of that axis, units].
 
     units: size of the output's last axis. activation: a function, None for none. Regularizers are functions of the
@@ -44,31 +43,21 @@ class Dense(Layer):
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(trainable, name, activity_regularizer=activity_regularizer, **kwargs)
+        super().__init__(
+            activation, use_bias, kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
+            activity_regularizer, kernel_constraint, bias_constraint, trainable, name, **kwargs,
+        )  # fmt: skip
         if isinstance(units, bool | str) or int(units) != units:
             raise InvalidTypeError(f"layer '{self._base_name}': units is {units!r}; an integer is required")
         self.units = int(units)
-        self.activation = activation_function(f"layer '{self._base_name}'", activation)
-        self.use_bias = use_bias
-        self.kernel_initializer, self.bias_initializer = kernel_initializer, bias_initializer
-        self.kernel_regularizer, self.bias_regularizer = kernel_regularizer, bias_regularizer
-        self.kernel_constraint, self.bias_constraint = kernel_constraint, bias_constraint
         self.input_spec = InputSpec(min_ndim=2)
 
     def build(self, input_shape: Any) -> None:
         self.require_numbers()
         size = known_size(self.name, input_shape, -1)
         self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
-        self.kernel = self.add_weight(
-            "kernel", [size, self.units], None, self.kernel_initializer, self.kernel_regularizer,
-            constraint=self.kernel_constraint,
-        )  # fmt: skip
-        self.bias = None
-        if self.use_bias:
-            self.bias = self.add_weight(
-                "bias", [self.units], None, self.bias_initializer, self.bias_regularizer,
-                constraint=self.bias_constraint,
-            )  # fmt: skip
+        self.build_kernel([size, self.units])
+        self.build_bias(self.units)
         self.built = True
 
     def call(self, inputs: Tensor) -> Any:
@@ -78,9 +67,7 @@ class Dense(Layer):
         else:
             result = tensordot(inputs, self.kernel, [[rank - 1], [0]])
             result.set_shape(self.compute_output_shape(inputs.shape).as_tuple())
-        if self.bias is not None:
-            result = bias_add(result, self.bias)
-        return result if self.activation is None else self.activation(result)
+        return self.finish(result)
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         return TensorShape([*TensorShape(input_shape).as_list()[:-1], self.units])

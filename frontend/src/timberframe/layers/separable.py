@@ -66,7 +66,7 @@ class SeparableConvolution(Convolution):
             "pointwise_kernel", [*ones, channels * self.depth_multiplier, self.filters], None,
             self.pointwise_initializer, self.pointwise_regularizer, constraint=self.pointwise_constraint,
         )  # fmt: skip
-        self.build_bias()
+        self.build_bias(self.filters)
         self.built = True
 
     def convolve(self, inputs: Tensor) -> Tensor:
