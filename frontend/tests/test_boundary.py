@@ -21,7 +21,7 @@ def functions() -> Iterator[Any]:
     seen: set[int] = set()
     for name in SPACES:
         for space, prefix in ((tf, "tf"), (getattr(tf, name), f"tf.{name}")):
-            for key in sorted(getattr(space, "__all__", vars(space))):
+            for key in sorted(getattr(space, "__all__", dir(space))):
                 value = getattr(space, key)
                 if inspect.isfunction(value) and key[0] != "_" and id(value) not in seen:
                     seen.add(id(value))

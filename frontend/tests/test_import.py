@@ -11,7 +11,9 @@ import timberframe as tf
 
 LATER = (
     "google.protobuf", "importlib.metadata", "safetensors", "scipy", "packaging", "timberframe.saved_model",
-    "timberframe.eager", "timberframe_core.runtime.eager",
+    "timberframe.eager", "timberframe_core.runtime.eager", "timberframe.train", "timberframe.saving", "timberframe.nn",
+    "timberframe.api.sparse_math", "timberframe_core.ops.training", "timberframe_core.compiler.raising.graphs",
+    "numpy.random", "hashlib", "tempfile",
 )  # fmt: skip
 
 

@@ -7,63 +7,9 @@
 import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from timberframe.api import messages as _messages
-from timberframe.api.accumulators import *
-from timberframe.api.arithmetic import *
-from timberframe.api.arrays import *
-from timberframe.api.assertions import *
-from timberframe.api.clock import *
-from timberframe.api.comparison import *
-from timberframe.api.composites import *
-from timberframe.api.constants import *
-from timberframe.api.contraction import *
-from timberframe.api.control_flow import *
-from timberframe.api.conversions import *
-from timberframe.api.decompositions import *
-from timberframe.api.diagonal import *
-from timberframe.api.examples import *
-from timberframe.api.framework import *
-from timberframe.api.functional import *
-from timberframe.api.gradients import *
-from timberframe.api.histogram import *
-from timberframe.api.image_windows import *
-from timberframe.api.indexing import *
-from timberframe.api.initializers import *
-from timberframe.api.linalg import *
-from timberframe.api.lookup import *
-from timberframe.api.partitioners import *
-from timberframe.api.pictures import *
-from timberframe.api.printing import *
-from timberframe.api.python_functions import *
-from timberframe.api.quantization import *
-from timberframe.api.queues import *
-from timberframe.api.random import *
-from timberframe.api.random_initializers import *
-from timberframe.api.random_seeds import *
-from timberframe.api.readers import *
-from timberframe.api.reduction import *
-from timberframe.api.search import *
-from timberframe.api.selection import *
-from timberframe.api.sequence_examples import *
-from timberframe.api.serialization import *
-from timberframe.api.settings import *
-from timberframe.api.slicing import *
-from timberframe.api.sparse import *
-from timberframe.api.sparse_math import *
-from timberframe.api.special import *
-from timberframe.api.state import *
-from timberframe.api.string_parts import *
-from timberframe.api.strings import *
-from timberframe.api.templates import *
-from timberframe.api.tensor_array import *
-from timberframe.api.type_assertions import *
-from timberframe.api.types import *
-from timberframe.api.unary import *
-from timberframe.api.variable_collections import *
-from timberframe.api.variable_creators import *
-from timberframe.api.variable_functions import *
-from timberframe.api.variable_scope import *
-from timberframe.api.while_loops import *
+from timberframe import host_ops as _host_ops  # noqa: F401 - registers what the executor does
+from timberframe.api import ROOT as _ROOT
+from timberframe.api import offered as _offered
 from timberframe.boundary import guard as _guard
 from timberframe.lazy import lazy_names as _lazy_names
 from timberframe_core import __version__ as __version__
@@ -121,7 +67,63 @@ if _TYPE_CHECKING:
     from timberframe import test as test
     from timberframe import train as train
     from timberframe import version as version
+    from timberframe.api.accumulators import *
+    from timberframe.api.arithmetic import *
+    from timberframe.api.arrays import *
+    from timberframe.api.assertions import *
+    from timberframe.api.clock import *
+    from timberframe.api.comparison import *
+    from timberframe.api.composites import *
+    from timberframe.api.constants import *
+    from timberframe.api.contraction import *
+    from timberframe.api.control_flow import *
+    from timberframe.api.conversions import *
+    from timberframe.api.decompositions import *
+    from timberframe.api.diagonal import *
+    from timberframe.api.examples import *
+    from timberframe.api.framework import *
+    from timberframe.api.functional import *
+    from timberframe.api.gradients import *
+    from timberframe.api.histogram import *
+    from timberframe.api.image_windows import *
+    from timberframe.api.indexing import *
+    from timberframe.api.initializers import *
+    from timberframe.api.linalg import *
+    from timberframe.api.lookup import *
     from timberframe.api.messages import *
+    from timberframe.api.partitioners import *
+    from timberframe.api.pictures import *
+    from timberframe.api.printing import *
+    from timberframe.api.python_functions import *
+    from timberframe.api.quantization import *
+    from timberframe.api.queues import *
+    from timberframe.api.random import *
+    from timberframe.api.random_initializers import *
+    from timberframe.api.random_seeds import *
+    from timberframe.api.readers import *
+    from timberframe.api.reduction import *
+    from timberframe.api.search import *
+    from timberframe.api.selection import *
+    from timberframe.api.sequence_examples import *
+    from timberframe.api.serialization import *
+    from timberframe.api.settings import *
+    from timberframe.api.slicing import *
+    from timberframe.api.sparse import *
+    from timberframe.api.sparse_math import *
+    from timberframe.api.special import *
+    from timberframe.api.state import *
+    from timberframe.api.string_parts import *
+    from timberframe.api.strings import *
+    from timberframe.api.templates import *
+    from timberframe.api.tensor_array import *
+    from timberframe.api.type_assertions import *
+    from timberframe.api.types import *
+    from timberframe.api.unary import *
+    from timberframe.api.variable_collections import *
+    from timberframe.api.variable_creators import *
+    from timberframe.api.variable_functions import *
+    from timberframe.api.variable_scope import *
+    from timberframe.api.while_loops import *
     from timberframe.eager.function import function as function
     from timberframe.eager.tape import GradientTape as GradientTape
     from timberframe.eager.tensor_spec import TensorSpec as TensorSpec
@@ -147,11 +149,11 @@ else:
         "function": "timberframe.eager.function:function",
     }
     _LATER = {
+        **_offered(_ROOT),
         **_EAGER,
         **{name: f"timberframe.{name}" for name in _MODULES},
         "confusion_matrix": "timberframe.metrics.confusion:confusion_matrix",
         **{name: f"timberframe.signal:{name}" for name in ("fft", "fft2d", "fft3d", "ifft", "ifft2d", "ifft3d")},
-        **{name: f"timberframe.api.messages:{name}" for name in _messages.__all__},
     }
     __getattr__ = _lazy_names(__name__, _LATER)
 

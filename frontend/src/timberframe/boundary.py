@@ -60,7 +60,7 @@ def guarded(value: Any, name: str) -> Any:
             call = _guarded(value, name)
             _wrapped[value] = _wrapped[call] = call
         return _wrapped[value]
-    if isinstance(value, type) and value.__module__.startswith(_WITH_SETTINGS) and not issubclass(value, Enum):
+    if isinstance(value, type) and f"{value.__module__}".startswith(_WITH_SETTINGS) and not issubclass(value, Enum):
         made = vars(value).get("__init__")
         if isinstance(made, FunctionType) and not hasattr(made, "__wrapped__"):
             setattr(value, "__init__", _guarded(made, name))  # noqa: B010 - mypy forbids assigning it

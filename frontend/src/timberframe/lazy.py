@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from timberframe.boundary import guarded
+
 
 class UnknownNameError(AttributeError):
     """A module of the API has no such name; the message says what serves instead, or has nearly this name.
@@ -32,19 +34,24 @@ class UnknownNameError(AttributeError):
         return f"module '{self._module}' has no attribute '{self._missing}'" + (f"; {advice}" if advice else "")
 
 
-def lazy_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """A module's `__getattr__` for these names, which keeps what it found.
+def lazy_names(module: str, names: Mapping[str, str | Callable[[], Any]]) -> Callable[[str], Any]:
+    """A module's `__getattr__` for these names, which keeps what it found, with the boundary around it.
 
-    names: for each the module that it is, or ``module:attribute``. Raises UnknownNameError for others.
+    names: for each the module that it is, ``module:attribute``, or a function that finds it. Raises UnknownNameError
+    for others.
     """
 
     def find(name: str) -> Any:
         where = names.get(name)
         if where is None:
             raise UnknownNameError(module, name)
-        file, _, attribute = where.partition(":")
-        found = importlib.import_module(file)
-        value = getattr(found, attribute) if attribute else found
+        if callable(where):
+            value = where()
+        else:
+            file, _, attribute = where.partition(":")
+            found = importlib.import_module(file)
+            value = getattr(found, attribute) if attribute else found
+        value = guarded(value, f"tf{module.removeprefix('timberframe')}.{name}")
         setattr(sys.modules[module], name, value)
         return value
 

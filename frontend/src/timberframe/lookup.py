@@ -3,15 +3,13 @@
 They are defined in the modules of `timberframe.api`, which says how.
 """
 
-from timberframe.api import namespace as _namespace
+from timberframe.api import offered as _offered
 from timberframe.lazy import lazy_names as _lazy_names
 
-__all__ = sorted(_namespace("lookup"))
+_LATER = _offered("lookup")
 
-globals().update(_namespace("lookup"))
-
-
-__getattr__ = _lazy_names(__name__, {})
+__all__ = sorted(_LATER)
+__getattr__ = _lazy_names(__name__, _LATER)
 
 
 def __dir__() -> list[str]:

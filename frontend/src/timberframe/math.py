@@ -3,16 +3,11 @@
 Its functions are defined in the modules of `timberframe.api`, which says how.
 """
 
-from timberframe.api import namespace as _namespace
+from timberframe.api import offered as _offered
 from timberframe.lazy import lazy_names as _lazy_names
 
-_LATER = {"confusion_matrix": "timberframe.metrics.confusion:confusion_matrix"}
-
-__all__ = sorted([*_namespace("math"), *_LATER])
-
-globals().update(_namespace("math"))
-
-
+_LATER = {**_offered("math"), "confusion_matrix": "timberframe.metrics.confusion:confusion_matrix"}
+__all__ = sorted(_LATER)
 __getattr__ = _lazy_names(__name__, _LATER)
 
 

@@ -3,15 +3,13 @@
 Its functions are defined in the modules of `timberframe.api`, which says how.
 """
 
-from timberframe.api import namespace as _namespace
+from timberframe.api import offered as _offered
 from timberframe.lazy import lazy_names as _lazy_names
 
-__all__ = sorted(_namespace("random"))
+_LATER = _offered("random")
 
-globals().update(_namespace("random"))
-
-
-__getattr__ = _lazy_names(__name__, {})
+__all__ = sorted(_LATER)
+__getattr__ = _lazy_names(__name__, _LATER)
 
 
 def __dir__() -> list[str]:

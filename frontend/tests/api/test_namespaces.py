@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
+
 import pytest
 
 import timberframe as tf
-from timberframe.api import NAMES, namespace
+from timberframe.api import INDEX, NAMES, offered
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_namespace_lists_functions_only(name: str) -> None:
     module = getattr(tf, name)
-    assert set(dir(module)) >= set(namespace(name))
+    assert set(dir(module)) >= set(offered(name))
     assert all(callable(getattr(module, public)) for public in dir(module) if public != "rnn_cell")
 
 
@@ -22,3 +25,10 @@ def test_unknown_function_is_an_attribute_error() -> None:
 
 def test_namespace_functions_are_the_public_ones() -> None:
     assert tf.math.add is tf.add
+
+
+def test_the_index_has_what_the_families_offer() -> None:
+    tool = Path(__file__).parents[2] / "tools" / "index_names.py"
+    assert INDEX.read_text() == runpy.run_path(str(tool))["index_as_text"](), (
+        "run `python frontend/tools/index_names.py`"
+    )

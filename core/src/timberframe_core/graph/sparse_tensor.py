@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from timberframe_core.dtypes import DType, int64
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
-from timberframe_core.graph.apply import convert_to_tensor
+from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.defaults import default_session
 from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.operation import Operation, Tensor
@@ -49,6 +49,19 @@ class SparseTensor:
         if isinstance(sparse_tensor_value, SparseTensor):
             return sparse_tensor_value
         return cls(*sparse_tensor_value)
+
+    def __mul__(self, other: Any) -> SparseTensor:
+        """With a dense tensor that broadcasts to the shape, element by element."""
+        return self._by_element("SparseDenseCwiseMul", other)
+
+    def __truediv__(self, other: Any) -> SparseTensor:
+        """By a dense tensor that broadcasts to the shape, element by element."""
+        return self._by_element("SparseDenseCwiseDiv", other)
+
+    def _by_element(self, op: str, other: Any) -> SparseTensor:
+        dense = convert_to_tensor(other, self.dtype)
+        values = apply_op(op, [self.indices, self.values, self.dense_shape, dense])
+        return SparseTensor(self.indices, values, self.dense_shape)
 
     @property
     def dtype(self) -> DType:

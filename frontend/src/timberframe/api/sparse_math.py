@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -179,20 +178,3 @@ def sparse_segment_sqrt_n(
 ) -> Tensor:
     """The sums of the rows of data that indices choose, divided by the root of their number."""
     return _segments("SparseSegmentSqrtN", data, indices, segment_ids, name, num_segments)
-
-
-def _by_element(op: str) -> Callable[[SparseTensor, Any], SparseTensor]:
-    def operator(self: SparseTensor, other: Any) -> SparseTensor:
-        dense = convert_to_tensor(other, self.dtype)
-        return SparseTensor(self.indices, apply_op(op, [*parts(self), dense]), self.dense_shape)
-
-    return operator
-
-
-def _install_operators() -> None:
-    """Gives sparse tensors the operators that TensorFlow's have: with a dense tensor that broadcasts to their shape."""
-    for method, op in (("mul", "SparseDenseCwiseMul"), ("truediv", "SparseDenseCwiseDiv")):
-        setattr(SparseTensor, f"__{method}__", _by_element(op))
-
-
-_install_operators()
