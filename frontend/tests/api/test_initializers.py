@@ -9,6 +9,8 @@ import pytest
 
 import timberframe as tf
 
+from ..conftest import reports_memory, resident_bytes
+
 pytestmark = pytest.mark.usefixtures("graph")
 
 
@@ -48,3 +50,31 @@ def test_unknown_size_is_refused() -> None:
 
 def test_initializer_serves_a_variable() -> None:
     assert tf.Variable(lambda: tf.initializers.zeros()([3, 2])).shape.as_list() == [3, 2]
+
+
+LARGE = [1 << 17]
+
+
+@pytest.mark.parametrize(
+    ("initializer", "name", "value"),
+    [
+        (tf.zeros_initializer(), "zeros", 0),
+        (tf.ones_initializer(), "ones", 1),
+        (tf.constant_initializer(0.5), "Const", 0.5),
+    ],
+)
+def test_a_large_first_value_is_filled_by_the_run(
+    initializer: Any, name: str, value: float, session: tf.Session
+) -> None:
+    made = tf.get_variable("v", LARGE, initializer=initializer).initial_value
+    assert (made.op.type, made.op.name) == ("Fill", f"v/Initializer/{name}")
+    np.testing.assert_array_equal(session.run(made), np.full(LARGE, value, np.float32))
+
+
+@reports_memory
+def test_graphs_hold_no_first_values_of_large_variables() -> None:
+    before = resident_bytes()
+    embedding = tf.get_variable("embedding", [1 << 20, 64], initializer=tf.zeros_initializer())  # 256 MiB
+    rows = tf.nn.embedding_lookup(embedding, [1, 2])
+    tf.train.AdamOptimizer().minimize(tf.reduce_sum(rows))
+    assert resident_bytes() - before < 1 << 25

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.api.arrays import shape as shape_of
-from timberframe.api.framework import is_tensor
+from timberframe.api.framework import is_tensor, name_scope
 from timberframe_core.dtypes import DType, as_dtype, bfloat16, float16, float32, float64, int32, int64, string, variant
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
 from timberframe_core.graph.apply import apply_op, constant_op, convert_to_tensor
@@ -31,26 +31,28 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
 
 def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
     """A tensor of zeros (false, empty strings)."""
-    return _filled(shape, as_dtype(dtype), 0, name or "zeros")
+    return filled(shape, as_dtype(dtype), 0, name or "zeros")
 
 
 def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
     """A tensor of ones (true)."""
-    return _filled(shape, as_dtype(dtype), 1, name or "ones")
+    return filled(shape, as_dtype(dtype), 1, name or "ones")
 
 
-def _filled(shape: Any, dtype: DType, value: int, name: str | None) -> Tensor:
-    element = b"" if dtype is string else value
+def filled(shape: Any, dtype: DType, value: Any, name: str | None, stored: int = _SMALL) -> Tensor:
+    """A tensor of one value. stored: the number of elements up to which it is a constant, else the run fills it."""
+    element = b"" if dtype is string and value in (0, 1) else value
     sizes = None if _holds_tensor(shape) else as_shape(shape)
     if sizes is not None and None not in sizes:
         known = tuple(d for d in sizes if d is not None)
-        if len(known) <= MAX_ARRAY_RANK and num_elements(tuple(d for d in known if d)) <= _SMALL:
+        if len(known) <= MAX_ARRAY_RANK and num_elements(tuple(d for d in known if d)) <= stored:
             return constant_op(np.full(known, element, dtype.numpy), dtype, name)
     if sizes is None and not _holds_tensor(shape):
         raise InvalidArgumentError(f"shape {shape!r} given; it must have known sizes")
-    dims = convert_to_tensor(list(sizes) if sizes is not None else shape, dtype_hint=int32)
-    scalar = convert_to_tensor(np.array(element, dtype.numpy), dtype)
-    result: Tensor = apply_op("Fill", [dims, scalar], None, name)
+    with name_scope(name) as scope:
+        dims = convert_to_tensor(list(sizes) if sizes is not None else shape, dtype_hint=int32, name="shape_as_tensor")
+        scalar = convert_to_tensor(np.array(element, dtype.numpy), dtype)
+        result: Tensor = apply_op("Fill", [dims, scalar], None, scope)
     return result
 
 
@@ -73,11 +75,11 @@ def _like(op: str, tensor: Any, dtype: Any, value: int, name: str | None, optimi
     x = convert_to_tensor(tensor)
     wanted = x.dtype.base_dtype if dtype is None else as_dtype(dtype)
     if optimize and is_static(x.static_shape) and wanted is not variant:
-        return _filled(x.static_shape, wanted, value, name or op)
+        return filled(x.static_shape, wanted, value, name or op)
     if wanted is x.dtype.base_dtype:
         result: Tensor = apply_op(op, [x], None, name)
         return result
-    return _filled(shape_of(x), wanted, value, name or op)
+    return filled(shape_of(x), wanted, value, name or op)
 
 
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range") -> Tensor:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.api.constants import filled
 from timberframe_core.dtypes import as_dtype, float32
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import constant_op, convert_to_tensor, to_array
@@ -24,6 +25,10 @@ def static_sizes(shape: Any) -> StaticShape:
     if sizes is None or None in sizes:
         raise InvalidArgumentError(f"initializer: shape is {format_shape(sizes)}; every size must be known")
     return tuple(size for size in sizes if size is not None)
+
+
+_STORED = 1 << 16
+"""Elements up to which a first value is a constant, which takes memory; the ops that fill more make graphs larger."""
 
 
 class Initializer:
@@ -58,7 +63,7 @@ class constant_initializer(Initializer):  # noqa: N801 - TensorFlow's name
         sizes, kind = static_sizes(shape), as_dtype(dtype) if dtype is not None else self.dtype
         array, _ = to_array(self.value, kind)
         if array.size == 1 and not (self.verify_shape and array.shape != sizes):
-            array = np.full(sizes, array.reshape(()))
+            return filled(sizes, kind, array.item(), "Const", _STORED)
         if array.size != num_elements(sizes) or (self.verify_shape and array.shape != sizes):
             raise InvalidArgumentError(
                 f"initializer: value has shape {format_shape(array.shape)}; it must suit {format_shape(sizes)}"
@@ -76,9 +81,8 @@ class zeros_initializer(constant_initializer):  # noqa: N801 - TensorFlow's name
         super().__init__(0, dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        kind = as_dtype(dtype) if dtype is not None else self.dtype
-        empty = b"" if kind.name == "string" else 0
-        return convert_to_tensor(np.full(static_sizes(shape), empty, kind.numpy), kind)
+        kind = self.dtype if dtype is None else as_dtype(dtype)
+        return filled(static_sizes(shape), kind, 0, "zeros", _STORED)
 
     def get_config(self) -> dict[str, Any]:
         return {"dtype": self.dtype.name}
@@ -91,8 +95,8 @@ class ones_initializer(constant_initializer):  # noqa: N801 - TensorFlow's name
         super().__init__(1, dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        kind = as_dtype(dtype) if dtype is not None else self.dtype
-        return convert_to_tensor(np.ones(static_sizes(shape), kind.numpy), kind)
+        kind = self.dtype if dtype is None else as_dtype(dtype)
+        return filled(static_sizes(shape), kind, 1, "ones", _STORED)
 
     def get_config(self) -> dict[str, Any]:
         return {"dtype": self.dtype.name}

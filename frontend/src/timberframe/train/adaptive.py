@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from timberframe.api.constants import ones
 from timberframe.api.framework import group
+from timberframe.api.initializers import constant_initializer, ones_initializer
 from timberframe.train.optimizer import Optimizer, as_dtype_of
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op
@@ -38,7 +38,7 @@ class AdagradOptimizer(Optimizer):
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for v in var_list:
             self._get_or_make_slot_with_initializer(
-                v, _filled(self._initial), v.shape, v.dtype.base_dtype, "accumulator", self._name
+                v, constant_initializer(self._initial), v.shape, v.dtype.base_dtype, "accumulator", self._name
             )
 
     def _prepare(self) -> None:
@@ -117,7 +117,9 @@ class RMSPropOptimizer(Optimizer):
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for v in var_list:
-            self._get_or_make_slot_with_initializer(v, _filled(1), v.shape, v.dtype.base_dtype, "rms", self._name)
+            self._get_or_make_slot_with_initializer(
+                v, ones_initializer(), v.shape, v.dtype.base_dtype, "rms", self._name
+            )
             if self._centered:
                 self._zeros_slot(v, "mg", self._name)
             self._zeros_slot(v, "momentum", self._name)
@@ -207,16 +209,6 @@ class AdamOptimizer(Optimizer):
                 for kept, power, beta in zip(self._get_beta_accumulators(), self._powers, self._betas, strict=True)
             ]
         return group(*update_ops, *powers, name=name_scope)
-
-
-def _filled(value: Any) -> Any:
-    """An initializer that fills with a value."""
-
-    def fill(shape: Any, dtype: Any) -> Any:
-        filled: Any = ones(shape, dtype)
-        return filled if value == 1 else filled * value
-
-    return fill
 
 
 def bias_corrected(rate: Any, power1: Any, power2: Any) -> Any:

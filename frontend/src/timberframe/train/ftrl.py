@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from timberframe.api.constants import ones
+from timberframe.api.initializers import constant_initializer
 from timberframe.train.optimizer import Optimizer, as_dtype_of
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
@@ -57,13 +57,9 @@ class FtrlOptimizer(Optimizer):
         self._linear_name = linear_name or name
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
-        def accumulator(shape: Any, dtype: Any) -> Any:
-            filled: Any = ones(shape, dtype)
-            return filled * self._initial
-
         for v in var_list:
             self._get_or_make_slot_with_initializer(
-                v, accumulator, v.shape, v.dtype.base_dtype, "accum", self._accum_name
+                v, constant_initializer(self._initial), v.shape, v.dtype.base_dtype, "accum", self._accum_name
             )
             self._zeros_slot(v, "linear", self._linear_name)
 
