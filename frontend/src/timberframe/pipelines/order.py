@@ -18,12 +18,16 @@ from timberframe.pipelines.base import (
 from timberframe_core.plugin.host_ops import HostCall
 
 
-class Repeat(Pipeline):
-    """The elements `count` times; a negative count means without an end."""
+class _Counted(Pipeline):
+    """Base of pipelines that a number makes of another."""
 
     def __init__(self, call: HostCall, source: Pipeline, count: int) -> None:
         super().__init__(call, source.dtypes, source.shapes)
         self.source, self.count = source, count
+
+
+class Repeat(_Counted):
+    """The elements `count` times; a negative count means without an end."""
 
     def begin(self, context: Context, path: str) -> Cursor:
         return _RepeatCursor(self, context, f"{path}/0")
@@ -98,12 +102,8 @@ class _RepeatCursor(Wrapper):
         self.source.set_position(state["source"])
 
 
-class Take(Pipeline):
+class Take(_Counted):
     """The first `count` elements; a negative count means all."""
-
-    def __init__(self, call: HostCall, source: Pipeline, count: int) -> None:
-        super().__init__(call, source.dtypes, source.shapes)
-        self.source, self.count = source, count
 
     def begin(self, context: Context, path: str) -> Cursor:
         source = self.source.begin(context, f"{path}/0")
@@ -145,12 +145,8 @@ class _TakeCursor(Wrapper):
         self.source.set_position(state["source"])
 
 
-class Skip(Pipeline):
+class Skip(_Counted):
     """The elements after the first `count`; a negative count means none of them."""
-
-    def __init__(self, call: HostCall, source: Pipeline, count: int) -> None:
-        super().__init__(call, source.dtypes, source.shapes)
-        self.source, self.count = source, count
 
     def begin(self, context: Context, path: str) -> Cursor:
         return _SkipCursor(self.source.begin(context, f"{path}/0"), context, self.count)
