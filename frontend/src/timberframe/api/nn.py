@@ -63,7 +63,10 @@ def depthwise_conv2d_native(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """Convolves each channel with filters of its own, [height, width, channels, multiplier]."""
+    """Convolves each channel with filters of its own, [height, width, channels, multiplier].
+
+    The arguments are those of `depthwise_conv2d`, the dilations four values.
+    """
     data_format = data_format or "NHWC"
     attrs = {
         "strides": spatial_values(strides, data_format, "strides"),
@@ -85,7 +88,11 @@ def depthwise_conv2d(
     data_format: str | None = None,
     dilations: Any = None,
 ) -> Tensor:
-    """Convolves each channel with filters of its own; `rate` (or dilations) is two values."""
+    """Convolves each channel with filters of its own; `rate` (or dilations) is two values.
+
+    input: images [N, height, width, channels] of floats. filter: [height, width, channels, multiplier], for channels *
+    multiplier channels of the result. strides: four values. padding: as in `conv2d`. data_format: "NHWC" or "NCHW".
+    """
     spread = dilations if rate is None else rate
     return depthwise_conv2d_native(
         input, filter, strides, padding, data_format or "NHWC", spread or 1, name or "depthwise"
@@ -145,7 +152,11 @@ def max_pool(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
-    """The largest value in each window of `value` (or `input`)."""
+    """The largest value in each window of `value` (or `input`).
+
+    [N, height, width, channels], with data_format "NCHW" [N, channels, height, width]. ksize, strides: one value, two
+    or four. padding: as in `conv2d`. The result has the dtype of value, and ceil(size / stride) pixels with SAME.
+    """
     return _pool(
         "MaxPool", either("max_pool", "value", value, "input", input), ksize, strides, padding, data_format, name
     )
@@ -160,7 +171,10 @@ def avg_pool(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
-    """The mean of each window of `value` (or `input`), padding not counted."""
+    """The mean of each window of `value` (or `input`), padding not counted.
+
+    The arguments and the result are those of `max_pool`; value has floats.
+    """
     return _pool(
         "AvgPool", either("avg_pool", "value", value, "input", input), ksize, strides, padding, data_format, name
     )
@@ -307,7 +321,10 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Te
 def local_response_normalization(
     input: Any, depth_radius: int = 5, bias: float = 1, alpha: float = 1, beta: float = 0.5, name: str | None = None
 ) -> Tensor:
-    """Divides by (bias + alpha * sum of squares of the nearest channels) ^ beta."""
+    """Divides by (bias + alpha * sum of squares of the nearest channels) ^ beta.
+
+    input: images [N, height, width, channels] of floats. depth_radius: how many channels on each side count.
+    """
     attrs = {"depth_radius": depth_radius, "bias": float(bias), "alpha": float(alpha), "beta": float(beta)}
     result: Tensor = apply_op("LRN", [input], attrs, name)
     return result

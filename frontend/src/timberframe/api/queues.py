@@ -175,7 +175,11 @@ class QueueBase:
 
 
 class FIFOQueue(QueueBase):
-    """A queue that gives its elements in the order in which they came. See `QueueBase`."""
+    """A queue that gives its elements in the order in which they came. See `QueueBase`.
+
+    capacity: how many elements it holds at most, -1 for any number. shared_name: by which several nodes, and sessions
+    of a cluster, know one queue.
+    """
 
     def __init__(
         self,
@@ -191,7 +195,10 @@ class FIFOQueue(QueueBase):
 
 
 class PaddingFIFOQueue(QueueBase):
-    """A FIFO queue whose shapes may leave sizes open; elements taken together are padded with zeros to one size."""
+    """A FIFO queue whose shapes may leave sizes open; elements taken together are padded with zeros to one size.
+
+    shapes: one for each dtype, None where a size is open. The others are those of `FIFOQueue`.
+    """
 
     def __init__(
         self,
@@ -232,7 +239,10 @@ class RandomShuffleQueue(QueueBase):
 
 
 class PriorityQueue(QueueBase):
-    """A queue that gives the element with the least priority first: an int64 that precedes its other components."""
+    """A queue that gives the element with the least priority first: an int64 that precedes its other components.
+
+    types, shapes: of the components after the priority. The others are those of `FIFOQueue`.
+    """
 
     def __init__(
         self,

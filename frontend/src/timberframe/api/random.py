@@ -123,7 +123,11 @@ def random_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normal numbers; mean and stddev broadcast against the shape."""
+    """Normal numbers; mean and stddev broadcast against the shape.
+
+    shape: of the result, known or a tensor. dtype: a floating one. seed: with it, or a seed of the graph, each session
+    draws the same numbers.
+    """
     return _normal("RandomStandardNormal", "random_normal", shape, mean, stddev, dtype, seed, name)
 
 
@@ -135,7 +139,10 @@ def truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normal numbers within two deviations of the mean: those outside are drawn again."""
+    """Normal numbers within two deviations of the mean: those outside are drawn again.
+
+    The arguments are those of `random_normal`.
+    """
     return _normal("TruncatedNormal", "truncated_normal", shape, mean, stddev, dtype, seed, name)
 
 
@@ -149,7 +156,10 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
 def multinomial(
     logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None, output_dtype: Any = None
 ) -> Tensor:
-    """Classes [batch, num_samples] for logits [batch, classes]: probabilities are in proportion to exp(logits)."""
+    """Classes [batch, num_samples] for logits [batch, classes]: probabilities are in proportion to exp(logits).
+
+    logits: floats. output_dtype: int32 or int64, the latter by default. seed: as in `random_normal`.
+    """
     with name_scope(name, "multinomial", [logits]):
         return _categories(logits, num_samples, output_dtype, seed)
 
@@ -157,7 +167,10 @@ def multinomial(
 def categorical(
     logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
 ) -> Tensor:
-    """Classes [batch, num_samples] for logits [batch, classes]: probabilities are in proportion to exp(logits)."""
+    """Classes [batch, num_samples] for logits [batch, classes]: probabilities are in proportion to exp(logits).
+
+    dtype: int32 or int64, the latter by default. The others are those of `multinomial`.
+    """
     with name_scope(name, "categorical", [logits]):
         return _categories(logits, num_samples, dtype, seed)
 
@@ -187,7 +200,10 @@ def scaled_gamma(drawn: Tensor, beta: Tensor, name: str) -> Tensor:
 def random_gamma(
     shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32, seed: int | None = None, name: str | None = None
 ) -> Tensor:
-    """Gamma numbers [*shape, *parameters] of the shape parameters alpha and the rates beta (1 where None)."""
+    """Gamma numbers [*shape, *parameters] of the shape parameters alpha and the rates beta (1 where None).
+
+    alpha and beta broadcast to one shape, and are above 0. dtype: a floating one. seed: as in `random_normal`.
+    """
     with name_scope(name, "random_gamma", [shape, alpha, beta]) as scope:
         sizes = shape_tensor(shape)
         parameter, rate = gamma_parameters(alpha, beta, floating("random_gamma", dtype))
@@ -197,7 +213,10 @@ def random_gamma(
 def random_poisson(
     lam: Any, shape: Any, dtype: Any = float32, seed: int | None = None, name: str | None = None
 ) -> Tensor:
-    """Poisson numbers [*shape, *lam's shape] of the rates lam."""
+    """Poisson numbers [*shape, *lam's shape] of the rates lam.
+
+    lam: 0 or above. dtype: of the result, of floats or integers. seed: as in `random_normal`.
+    """
     with name_scope(name, "random_poisson", [lam, shape]):
         sizes = shape_tensor(shape)
         attrs = {"dtype": as_dtype(dtype), **seed_attrs(seed)}

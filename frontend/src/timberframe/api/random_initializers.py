@@ -54,7 +54,10 @@ class random_uniform_initializer(Initializer):  # noqa: N801 - TensorFlow's name
 
 
 class random_normal_initializer(Initializer):  # noqa: N801 - TensorFlow's name
-    """Fills a variable with normal numbers."""
+    """Fills a variable with normal numbers.
+
+    mean, stddev: numbers. seed: as in `tf.random_normal`. dtype: of variables that ask for none.
+    """
 
     def __init__(self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
         self.mean = mean
@@ -70,7 +73,10 @@ class random_normal_initializer(Initializer):  # noqa: N801 - TensorFlow's name
 
 
 class truncated_normal_initializer(random_normal_initializer):  # noqa: N801 - TensorFlow's name
-    """Fills a variable with normal numbers within two deviations of the mean."""
+    """Fills a variable with normal numbers within two deviations of the mean.
+
+    The arguments are those of `random_normal_initializer`.
+    """
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         return draws.truncated_normal(shape, self.mean, self.stddev, dtype or self.dtype, self.seed)

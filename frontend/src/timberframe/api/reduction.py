@@ -155,7 +155,11 @@ def count_nonzero(
     keep_dims: bool | None = None,
     input: Any = None,
 ) -> Tensor:
-    """How many elements are not zero over the axes (all for None), as `dtype`."""
+    """How many elements are not zero over the axes (all for None), as `dtype`.
+
+    keepdims keeps the axes with size 1. Empty strings count as zero. reduction_indices, keep_dims and input are other
+    names of axis, keepdims and input_tensor.
+    """
     x = convert_to_tensor(renamed("input", input, "input_tensor", input_tensor))
     zero: Any = b"" if x.dtype.name == "string" else np.zeros((), x.dtype.numpy)
     differs = apply_op("NotEqual", [x, convert_to_tensor(zero, x.dtype)])
@@ -169,14 +173,21 @@ def count_nonzero(
 def argmax(
     input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
 ) -> Tensor:
-    """The index of the first largest element along an axis (0 for None), as `output_type`."""
+    """The index of the first largest element along an axis (0 for None), as `output_type`.
+
+    input: numbers or bools; NaN is passed over. The result has the shape of input without the axis. output_type: an
+    integer of 16, 32 or 64 bits. dimension is the older name of axis.
+    """
     return _index_of("ArgMax", input, renamed("axis", axis, "dimension", dimension), output_type, name)
 
 
 def argmin(
     input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
 ) -> Tensor:
-    """The index of the first smallest element along an axis (0 for None), as `output_type`."""
+    """The index of the first smallest element along an axis (0 for None), as `output_type`.
+
+    The arguments and the result are those of `argmax`.
+    """
     return _index_of("ArgMin", input, renamed("axis", axis, "dimension", dimension), output_type, name)
 
 
@@ -196,13 +207,21 @@ def arg_min(input: Any, dimension: Any, output_type: Any = int64, name: str | No
 
 
 def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
-    """The running sum along an axis."""
+    """The running sum along an axis.
+
+    exclusive: without the element itself, so that the first result is 0. reverse: from the end on. The result has the
+    shape and dtype of x.
+    """
     result: Tensor = apply_op("Cumsum", [x, axis], {"exclusive": exclusive, "reverse": reverse}, name)
     return result
 
 
 def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
-    """The running product along an axis."""
+    """The running product along an axis.
+
+    exclusive: without the element itself, so that the first result is 1. reverse: from the end on. The result has the
+    shape and dtype of x.
+    """
     result: Tensor = apply_op("Cumprod", [x, axis], {"exclusive": exclusive, "reverse": reverse}, name)
     return result
 
@@ -210,7 +229,11 @@ def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = Fals
 def cumulative_logsumexp(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """The running logarithm of the sum of exponentials along an axis."""
+    """The running logarithm of the sum of exponentials along an axis.
+
+    exclusive: without the element itself, so that the first result is the logarithm of 0. reverse: from the end on.
+    The result has the shape and dtype of x.
+    """
     result: Tensor = apply_op("CumulativeLogsumexp", [x, axis], {"exclusive": exclusive, "reverse": reverse}, name)
     return result
 
