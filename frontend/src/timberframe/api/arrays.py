@@ -356,12 +356,20 @@ def _block(function: str, block_size: Any, block_shape: Any) -> Any:
 def space_to_batch(
     input: Any, paddings: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
 ) -> Tensor:
-    """Blocks of the dimensions after the first moved into the batch; `block_size` is for square blocks of images."""
+    """Blocks of the dimensions after the first moved into the batch; `block_size` is for square blocks of images.
+
+    The other arguments are those of `space_to_batch_nd`.
+    """
     return space_to_batch_nd(input, _block("space_to_batch", block_size, block_shape), paddings, name)
 
 
 def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
-    """Pads the dimensions after the first, and moves the positions within their blocks into the batch dimension."""
+    """Pads the dimensions after the first, and moves the positions within their blocks into the batch dimension.
+
+    input: [batch, *positions, *rest]. block_shape: a size for each dimension of positions; paddings: [dimensions, 2],
+    numbers of zeros before and after each, with which it is divisible by its block. The result is [batch * product of
+    block_shape, *positions / block_shape, *rest].
+    """
     result: Tensor = apply_op("SpaceToBatchND", [input, block_shape, paddings], None, name)
     return result
 
@@ -369,11 +377,17 @@ def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | N
 def batch_to_space(
     input: Any, crops: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
 ) -> Tensor:
-    """The inverse of `space_to_batch`, then cropped."""
+    """The inverse of `space_to_batch`, then cropped.
+
+    The other arguments are those of `batch_to_space_nd`.
+    """
     return batch_to_space_nd(input, _block("batch_to_space", block_size, block_shape), crops, name)
 
 
 def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
-    """The inverse of `space_to_batch_nd`, then cropped."""
+    """The inverse of `space_to_batch_nd`, then cropped.
+
+    crops: [dimensions, 2], how many positions are left out at the beginning and at the end of each.
+    """
     result: Tensor = apply_op("BatchToSpaceND", [input, block_shape, crops], None, name)
     return result

@@ -36,7 +36,12 @@ def resize_bilinear(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
-    """NHWC images at height and width `size`, as float32: each pixel a mean of the four around its position."""
+    """NHWC images at height and width `size`, as float32: each pixel a mean of the four around its position.
+
+    images: [N, height, width, channels] of numbers. size: two integers. align_corners: whether the corners of both
+    sides lie upon each other; half_pixel_centers: whether positions are those of the centres of pixels. Both at once
+    are an error.
+    """
     return _resized("ResizeBilinear", images, size, align_corners, name, half_pixel_centers)
 
 
@@ -47,7 +52,10 @@ def resize_nearest_neighbor(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
-    """NHWC images at height and width `size`: each pixel is the one that its position falls on."""
+    """NHWC images at height and width `size`: each pixel is the one that its position falls on.
+
+    The arguments are those of `resize_bilinear`; the result has the dtype of images.
+    """
     return _resized("ResizeNearestNeighbor", images, size, align_corners, name, half_pixel_centers)
 
 
@@ -58,7 +66,10 @@ def resize_bicubic(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
-    """NHWC images at height and width `size`, as float32, by cubic interpolation of the sixteen pixels around."""
+    """NHWC images at height and width `size`, as float32, by cubic interpolation of the sixteen pixels around.
+
+    The arguments are those of `resize_bilinear`.
+    """
     return _resized("ResizeBicubic", images, size, align_corners, name, half_pixel_centers)
 
 

@@ -121,7 +121,11 @@ def _known(*values: Any) -> bool:
 def crop_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """The part of images that begins at the offsets and has the target sizes; it must lie inside."""
+    """The part of images that begins at the offsets and has the target sizes; it must lie inside.
+
+    image: [height, width, channels], or with a batch in front. InvalidArgumentError where the part does not lie inside,
+    at once or from the run.
+    """
     with name_scope(None, "crop_to_bounding_box", [image]):
         given = image_tensor(image, "crop_to_bounding_box")
         height, width = _sizes(given)
@@ -160,7 +164,11 @@ def _framed(image: Tensor, height: Any, width: Any) -> list[int | None]:
 def pad_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """Images with zeros around, so that they begin at the offsets and all has the target sizes."""
+    """Images with zeros around, so that they begin at the offsets and all has the target sizes.
+
+    image: [height, width, channels], or with a batch in front. InvalidArgumentError where the image does not fit, at
+    once or from the run.
+    """
     with name_scope(None, "pad_to_bounding_box", [image]):
         given = image_tensor(image, "pad_to_bounding_box")
         height, width = _sizes(given)

@@ -85,13 +85,19 @@ def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> 
 
 
 def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """`adjust_contrast` by a number drawn from [lower, upper)."""
+    """`adjust_contrast` by a number drawn from [lower, upper).
+
+    seed: as in `tf.random_uniform`. InvalidArgumentError unless 0 <= lower < upper.
+    """
     _check_range("random_contrast", lower, upper)
     return adjust_contrast(image, random_uniform([], lower, upper, seed=seed))
 
 
 def random_saturation(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """`adjust_saturation` by a number drawn from [lower, upper)."""
+    """`adjust_saturation` by a number drawn from [lower, upper).
+
+    seed: as in `tf.random_uniform`. InvalidArgumentError unless 0 <= lower < upper.
+    """
     _check_range("random_saturation", lower, upper)
     return adjust_saturation(image, random_uniform([], lower, upper, seed=seed))
 

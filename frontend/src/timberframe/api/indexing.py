@@ -56,7 +56,10 @@ def gather_v2(
     batch_dims: int = 0,
     name: str | None = None,
 ) -> Tensor:
-    """`gather` with another order of arguments."""
+    """`gather` with another order of arguments.
+
+    The arguments are those of `gather`.
+    """
     return gather(params, indices, validate_indices, name, axis, batch_dims)
 
 
@@ -87,7 +90,12 @@ def gather_nd(
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None, bad_indices_policy: str = "") -> Tensor:
-    """Zeros of this shape with each update added at its index tuple."""
+    """Zeros of this shape with each update added at its index tuple.
+
+    indices: [..., k], index tuples into the first k dimensions of shape, int32 or int64. updates: [..., *rest of
+    shape]; the result has their dtype. Updates of one index tuple are added up. Index tuples out of range are an error
+    of the run. bad_indices_policy: an attr of the op.
+    """
     where_ = convert_to_tensor(indices)
     sizes = convert_to_tensor(shape, where_.dtype)
     attrs = {"bad_indices_policy": bad_indices_policy}
@@ -165,7 +173,11 @@ def reverse_sequence(
     seq_dim: int | None = None,
     batch_dim: int | None = None,
 ) -> Tensor:
-    """Reverses the first seq_lengths[i] elements along seq_axis of entry i along batch_axis (0)."""
+    """Reverses the first seq_lengths[i] elements along seq_axis of entry i along batch_axis (0).
+
+    seq_lengths: int32 or int64, one for each entry along batch_axis. seq_dim and batch_dim are other names of seq_axis
+    and batch_axis. The result has the shape and dtype of input.
+    """
     along = seq_dim if seq_axis is None else seq_axis
     batch = batch_dim if batch_axis is None else batch_axis
     if along is None:

@@ -84,14 +84,22 @@ def convolution(
 
 
 def atrous_conv2d(value: Any, filters: Any, rate: Any, padding: Any, name: str | None = None) -> Tensor:
-    """`conv2d` with a distance of `rate` between the pixels that a filter sees."""
+    """`conv2d` with a distance of `rate` between the pixels that a filter sees.
+
+    value: images [N, height, width, channels]. filters: [height, width, input channels, output channels]. padding:
+    "SAME" or "VALID".
+    """
     return convolution(value, filters, padding, dilation_rate=rate, name=name)
 
 
 def atrous_conv2d_transpose(
     value: Any, filters: Any, output_shape: Any, rate: int, padding: str, name: str | None = None
 ) -> Tensor:
-    """The gradient of `atrous_conv2d` with respect to its images, of shape output_shape."""
+    """The gradient of `atrous_conv2d` with respect to its images, of shape output_shape.
+
+    value: images [N, height, width, channels of the result of `atrous_conv2d`]. The other arguments are those of
+    `atrous_conv2d`.
+    """
     attrs = {"strides": [1] * 4, "dilations": [1, rate, rate, 1], **padding_attrs(padding)}
     inputs = [convert_to_tensor(output_shape, "int32"), filters, value]
     made: Tensor = apply_op("Conv2DBackpropInput", inputs, attrs, name or "atrous_conv2d_transpose")
@@ -214,7 +222,11 @@ def _pooled(
 def max_pool1d(
     input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NWC", name: str | None = None
 ) -> Tensor:
-    """The largest value in each window of [N, width, channels]."""
+    """The largest value in each window of [N, width, channels].
+
+    input: with data_format "NCW" [N, channels, width]. ksize, strides: one value, or three of which the width's is not
+    1. padding: "SAME" or "VALID".
+    """
     return pool(input, _width("max_pool1d", ksize), "MAX", padding, None, _width("max_pool1d", strides), name,
                 data_format)  # fmt: skip
 
@@ -222,7 +234,11 @@ def max_pool1d(
 def avg_pool1d(
     input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NWC", name: str | None = None
 ) -> Tensor:
-    """The mean of each window of [N, width, channels], padding not counted."""
+    """The mean of each window of [N, width, channels], padding not counted.
+
+    input: with data_format "NCW" [N, channels, width]. ksize, strides: one value, or three of which the width's is not
+    1. padding: "SAME" or "VALID".
+    """
     return pool(input, _width("avg_pool1d", ksize), "AVG", padding, None, _width("avg_pool1d", strides), name,
                 data_format)  # fmt: skip
 

@@ -68,7 +68,11 @@ def conv2d_backprop_input(
     name: str | None = None,
     filters: Any = None,
 ) -> Tensor:
-    """The gradient of `conv2d` by its input, whose shape is input_sizes."""
+    """The gradient of `conv2d` by its input, whose shape is input_sizes.
+
+    The arguments are those of `conv2d`, and out_backprop is the gradient of its result. The result has the dtype of
+    out_backprop.
+    """
     weights = either("conv2d_backprop_input", "filter", filter, "filters", filters)
     attrs = {"use_cudnn_on_gpu": use_cudnn_on_gpu, **_attrs(strides, padding, data_format, dilations)}
     result: Tensor = apply_op("Conv2DBackpropInput", [input_sizes, weights, out_backprop], attrs, name)
@@ -86,7 +90,11 @@ def conv2d_backprop_filter(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `conv2d` by its filter, whose shape is filter_sizes."""
+    """The gradient of `conv2d` by its filter, whose shape is filter_sizes.
+
+    The arguments are those of `conv2d`, and out_backprop is the gradient of its result. The result has the dtype of
+    out_backprop.
+    """
     attrs = {"use_cudnn_on_gpu": use_cudnn_on_gpu, **_attrs(strides, padding, data_format, dilations)}
     result: Tensor = apply_op("Conv2DBackpropFilter", [input, filter_sizes, out_backprop], attrs, name)
     return result
@@ -141,7 +149,11 @@ def conv1d(
     input: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """Slides a filter [width, input, output channels] along [N, width, channels], or with NCW [N, channels, width]."""
+    """Slides a filter [width, input, output channels] along [N, width, channels], or with NCW [N, channels, width].
+
+    stride, dilations: one value, or three. padding: "SAME" or "VALID". data_format: "NWC" (or "NHWC"), or "NCW" (or
+    "NCHW"). input is another name of value.
+    """
     series = either("conv1d", "value", value, "input", input)
     first = data_format in ("NCW", "NCHW")
     if not first and data_format not in (None, "NWC", "NHWC"):

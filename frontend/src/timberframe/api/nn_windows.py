@@ -57,7 +57,11 @@ def conv3d(
     name: str | None = None,
     filters: Any = None,
 ) -> Tensor:
-    """Slides a filter [depth, height, width, input channels, output channels] over volumes."""
+    """Slides a filter [depth, height, width, input channels, output channels] over volumes.
+
+    input: [N, depth, height, width, channels], with data_format "NCDHW" the channels second. strides, dilations: five
+    values. padding: "SAME" or "VALID". filters is another name of filter.
+    """
     weights = either("conv3d", "filter", filter, "filters", filters)
     attrs = _convolution_attrs(strides, padding, data_format, dilations)
     result: Tensor = apply_op("Conv3D", [input, weights], attrs, name)
@@ -168,14 +172,22 @@ def _pool3d(op: str, input: Any, ksize: Any, strides: Any, padding: str, data_fo
 def max_pool3d(
     input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NDHWC", name: str | None = None
 ) -> Tensor:
-    """The largest value in each window of a volume; ksize and strides are one value, three or five."""
+    """The largest value in each window of a volume; ksize and strides are one value, three or five.
+
+    input: [N, depth, height, width, channels], with data_format "NCDHW" the channels second. padding: "SAME" or
+    "VALID".
+    """
     return _pool3d("MaxPool3D", input, ksize, strides, padding, data_format, name)
 
 
 def avg_pool3d(
     input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NDHWC", name: str | None = None
 ) -> Tensor:
-    """The mean of each window of a volume, padding not counted; ksize and strides are one value, three or five."""
+    """The mean of each window of a volume, padding not counted; ksize and strides are one value, three or five.
+
+    input: [N, depth, height, width, channels], with data_format "NCDHW" the channels second. padding: "SAME" or
+    "VALID".
+    """
     return _pool3d("AvgPool3D", input, ksize, strides, padding, data_format, name)
 
 
@@ -189,7 +201,11 @@ def dilation2d(
     filters: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """The largest sum of an NHWC pixel and the filter's value for it; strides and rates have four values."""
+    """The largest sum of an NHWC pixel and the filter's value for it; strides and rates have four values.
+
+    filter: [height, width, channels]. padding: "SAME" or "VALID". filters and dilations are other names of filter and
+    rates.
+    """
     weights = either("dilation2d", "filter", filter, "filters", filters)
     spread = either("dilation2d", "rates", rates, "dilations", dilations)
     attrs = {"strides": tuple(strides), "rates": tuple(spread), "padding": padding}
@@ -198,7 +214,10 @@ def dilation2d(
 
 
 def erosion2d(value: Any, kernel: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Tensor:
-    """The smallest difference of an NHWC pixel and the kernel's value for it; strides and rates have four values."""
+    """The smallest difference of an NHWC pixel and the kernel's value for it; strides and rates have four values.
+
+    kernel: [height, width, channels]. padding: "SAME" or "VALID".
+    """
     with name_scope(name, "erosion2d") as scope:
         mirrored = apply_op("ReverseV2", [kernel, [0, 1]])
         attrs = {"strides": tuple(strides), "rates": tuple(rates), "padding": padding}

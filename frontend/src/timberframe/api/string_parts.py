@@ -146,7 +146,11 @@ def decode_raw(
     name: str | None = None,
     bytes: Any = None,
 ) -> Tensor:
-    """The numbers whose bytes strings are, along a new last dimension; all strings must have as many bytes."""
+    """The numbers whose bytes strings are, along a new last dimension; all strings must have as many bytes.
+
+    out_type: a dtype of numbers or bools. little_endian: the order of the bytes of each number. The result is [*shape
+    of input_bytes, numbers]. bytes is another name of input_bytes.
+    """
     if out_type is None:
         raise InvalidArgumentError("tf.decode_raw: out_type is None; a dtype is required")
     given = input_bytes if bytes is None else bytes
