@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from timberframe_core.ops.array.diagonal import LEFT_LEFT, diagonal_range, packed_length
 from timberframe_core.plugin.contracts import KernelNode
 
 DIAGONAL_TYPES = ("float16", "float32", "float64", "int32", "int64", "complex64", "complex128", "bfloat16")
@@ -31,6 +30,8 @@ class Diagonals(NamedTuple):
 
 def diagonals(node: KernelNode) -> Diagonals:
     """The diagonals that a node reads or writes."""
+    from timberframe_core.ops.array.diagonal import LEFT_LEFT, diagonal_range, packed_length
+
     if node.op in ("Diag", "DiagPart"):
         size = node.inputs[0].size if node.op == "Diag" else node.outputs[0].size
         return Diagonals(1, size, size, 0, 0, size, True, True)

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from timberframe_core.ops.math.segments import check_sorted
 from timberframe_core.plugin.contracts import KernelNode
 
 MODES = {
@@ -59,6 +58,8 @@ def has_scalar_update(node: KernelNode) -> bool:
 
 def sorted_segment_ids(node: KernelNode) -> np.ndarray:
     """The ids of a Segment*, checked."""
+    from timberframe_core.ops.math.segments import check_sorted
+
     ids = node.const(1)
     assert ids is not None
     check_sorted(ids, node.inputs[0].shape[0])

@@ -9,7 +9,6 @@ import numpy as np
 
 from timberframe_core.errors import InternalError
 from timberframe_core.ops.definition import registry
-from timberframe_core.ops.random.stateful import batch_size
 from timberframe_core.plugin.contracts import KernelNode, RandomStream
 from timberframe_core.plugin.nodes import passed_inputs
 
@@ -71,4 +70,6 @@ def paired_indices(*shapes: tuple[int, ...]) -> np.ndarray:
 
 def bounded_batch(node: KernelNode) -> int:
     """How many numbers of ParameterizedTruncatedNormal share one row of parameters."""
+    from timberframe_core.ops.random.stateful import batch_size
+
     return max(1, batch_size([v.shape for v in node.inputs[1:]], node.outputs[0].shape))

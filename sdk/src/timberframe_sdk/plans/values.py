@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from timberframe_core.ops.array.indexing import check_reversed
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import evaluate
 from timberframe_core.plugin.contracts import KernelNode
@@ -45,6 +44,8 @@ def reverse_sequence_sizes(node: KernelNode) -> tuple[int, int, int, int, int, b
 
     Raises InvalidArgumentError where one dimension is both.
     """
+    from timberframe_core.ops.array.indexing import check_reversed
+
     shape, batch, seq = node.inputs[0].shape, node.attrs["batch_dim"], node.attrs["seq_dim"]
     check_reversed(node.attrs)
     first, second = sorted((batch, seq))

@@ -1,4 +1,8 @@
-"""Kernel declarations, one module for each family in csrc/, with its kernels in the list KERNELS."""
+"""Kernel declarations, one module for each family in csrc/, with its kernels in the list KERNELS.
+
+What builders share with the definition of an op they import themselves: it is in memory when a node of the op is built,
+and to load all kernels none is needed.
+"""
 
 from __future__ import annotations
 

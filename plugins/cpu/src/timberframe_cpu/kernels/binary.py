@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from timberframe_core.ops.math.arithmetic import SIZES_DIFFER
 from timberframe_cpu.broadcast import CHEAP, COSTLY, broadcast_walk
 from timberframe_cpu.native import native
 from timberframe_sdk import KernelDef, KernelNode
@@ -75,6 +74,8 @@ def _add_n(types: Sequence[str]) -> KernelDef:
 
 
 def _broadcast_args(node: KernelNode) -> Native:
+    from timberframe_core.ops.math.arithmetic import SIZES_DIFFER
+
     return native(f"broadcast_args_{node.attrs['T'].name}", reasons=(SIZES_DIFFER,))
 
 

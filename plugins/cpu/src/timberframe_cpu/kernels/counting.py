@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.ops.math.histogram import NAN, RANGE
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher, UnimplementedError
 
 
@@ -34,6 +33,8 @@ def _change_rows(node: KernelNode) -> Launcher:
 
 
 def _histogram(node: KernelNode) -> Launcher:
+    from timberframe_core.ops.math.histogram import NAN, RANGE
+
     bins = node.outputs[0].shape[0]
     head = f"{node.op} '{node.name}'"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from timberframe_core.ops.array.band import BAND_TOO_WIDE
 from timberframe_cpu.native import native
 from timberframe_sdk import NUMERIC, KernelDef, KernelNode
 from timberframe_sdk.native import Native
@@ -23,6 +22,8 @@ def _diagonals(prefix: str) -> Callable[[KernelNode], Native]:
 
 
 def _band_part(node: KernelNode) -> Native:
+    from timberframe_core.ops.array.band import BAND_TOO_WIDE
+
     shape = node.inputs[0].shape
     name = f"matrix_band_part_{node.inputs[0].dtype.itemsize}"
     return native(name, math.prod(shape[:-1]), *shape[-2:], reasons=BAND_TOO_WIDE)

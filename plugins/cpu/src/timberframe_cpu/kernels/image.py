@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 
-from timberframe_core.ops.image.crop_and_resize import NOT_FINITE, OUTSIDE
 from timberframe_cpu.native import native
 from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
@@ -44,6 +43,8 @@ def _nearest_grad(node: KernelNode) -> Native:
 
 def _crop(kernel: str, node: KernelNode, image: Sequence[int], crops: Sequence[int], which: int) -> Native:
     """Parameters: struct crop_shape of csrc/image/crop.c."""
+    from timberframe_core.ops.image.crop_and_resize import NOT_FINITE, OUTSIDE
+
     boxes = node.inputs[which].shape[0]
     nearest, outside = node.attrs["method"] == "nearest", float(node.attrs.get("extrapolation_value", 0.0))
     name = f"{kernel}_{node.attrs['T'].name}"

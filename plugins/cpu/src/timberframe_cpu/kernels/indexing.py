@@ -7,12 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from timberframe_core.ops.array.gather import INDEX_OUTSIDE
-from timberframe_core.ops.array.indexing import LENGTH_OUTSIDE
-from timberframe_core.ops.array.partition import PARTITION_OUTSIDE
 from timberframe_core.ops.definition.value_checks import TUPLE_OUTSIDE
-from timberframe_core.ops.math.unsorted_segments import SEGMENT_OUTSIDE
-from timberframe_core.ops.state.resource_gather import LIMIT_REACHED
 from timberframe_cpu.native import native
 from timberframe_cpu.strings import scatter_sums, with_strings
 from timberframe_sdk import KernelDef, KernelNode, Launcher, OutOfRangeError
@@ -32,6 +27,8 @@ _KINDS = {"ScatterNd": 0, "TensorScatter": 1, "UnsortedSegment": 2, "Segment": 3
 @with_strings
 def _gather(node: KernelNode) -> Native:
     """Parameters: struct gather_shape of csrc/indexing/gather.c."""
+    from timberframe_core.ops.array.gather import INDEX_OUTSIDE
+
     *sizes, inner = gather_sizes(node)
     return native("gather", *sizes, inner * node.inputs[0].dtype.itemsize, reasons=(INDEX_OUTSIDE,))
 
@@ -67,6 +64,8 @@ def _scatter_strings(node: KernelNode) -> Launcher:
 
 
 def _unsorted_segments(node: KernelNode) -> Native:
+    from timberframe_core.ops.math.unsorted_segments import SEGMENT_OUTSIDE
+
     ids, output = node.inputs[1], node.outputs[0]
     count, rows = math.prod(ids.shape), output.shape[0]
     inner = math.prod(output.shape[1:])
@@ -85,6 +84,8 @@ def _sorted_segments(node: KernelNode) -> Native:
 
 
 def _count_up_to(node: KernelNode) -> Callable[..., None]:
+    from timberframe_core.ops.state.resource_gather import LIMIT_REACHED
+
     limit = node.attrs["limit"]
 
     def launch(counter: np.ndarray, following: np.ndarray, output: np.ndarray) -> None:
@@ -104,6 +105,8 @@ def _one_hot(node: KernelNode) -> Native:
 @with_strings
 def _reverse_sequence(node: KernelNode) -> Native:
     """Parameters: struct reverse_shape of csrc/indexing/rows.c."""
+    from timberframe_core.ops.array.indexing import LENGTH_OUTSIDE
+
     *sizes, inner, batch_first = reverse_sequence_sizes(node)
     inner *= node.inputs[0].dtype.itemsize
     return native("reverse_sequence", *sizes, inner, batch_first, reasons=(LENGTH_OUTSIDE,))
@@ -111,6 +114,8 @@ def _reverse_sequence(node: KernelNode) -> Native:
 
 @with_strings
 def _dynamic_partition(node: KernelNode) -> Native:
+    from timberframe_core.ops.array.partition import PARTITION_OUTSIDE
+
     data, partitions = node.inputs
     inner = math.prod(data.shape[len(partitions.shape) :]) * data.dtype.itemsize
     return native("dynamic_partition", node.attrs["num_partitions"], inner, reasons=(PARTITION_OUTSIDE,))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from timberframe_core.ops.array.slicing import BEGIN_OUTSIDE
-from timberframe_core.ops.array.strided_slice import COUNTS_DIFFER, INDEX_OUTSIDE
 from timberframe_cpu.moves import plan
 from timberframe_cpu.native import native
 from timberframe_cpu.strings import copies, with_strings
@@ -18,8 +16,6 @@ from timberframe_sdk.plans.moves.slices import (
     strided_slice_grad_move,
     strided_slice_move,
 )
-
-_SELECTION = (INDEX_OUTSIDE, COUNTS_DIFFER)
 
 
 def copy(node: KernelNode) -> Native | Launcher:
@@ -48,6 +44,8 @@ def moved(node: KernelNode) -> Native:
 @with_strings
 def slice_block(node: KernelNode) -> Native:
     """Which block is decided at each launch: begin is read then, and checked."""
+    from timberframe_core.ops.array.slicing import BEGIN_OUTSIDE
+
     limits = [x for pair in slice_limits(node) for x in pair]
     moves = plan([[slice_move(node)]], itemsize(node)).parameters
     return native("slice", len(limits) // 2, *limits, *moves, reasons=(BEGIN_OUTSIDE,))
@@ -57,6 +55,12 @@ def _words(selections: list[Selection]) -> list[int]:
     return [x for selection in selections for x in selection]
 
 
+def _selection_errors() -> tuple[str, str]:
+    from timberframe_core.ops.array.strided_slice import COUNTS_DIFFER, INDEX_OUTSIDE
+
+    return INDEX_OUTSIDE, COUNTS_DIFFER
+
+
 @with_strings
 def strided_slice(node: KernelNode) -> Native:
     """A move where begin and end are constants; else they are read at each launch, and held against the plan."""
@@ -64,7 +68,7 @@ def strided_slice(node: KernelNode) -> Native:
     move = plan([[(part, whole)]], itemsize(node))
     if not late:
         return move
-    return native("strided_slice", len(late), *_words(late), *move.parameters, reasons=_SELECTION)
+    return native("strided_slice", len(late), *_words(late), *move.parameters, reasons=_selection_errors())
 
 
 @with_strings
@@ -72,7 +76,7 @@ def strided_slice_grad(node: KernelNode) -> Native:
     """Zeros, then a move into them."""
     whole, part, late = strided_slice_grad_move(node)
     words = *_words(late), *plan([[(whole, part)]], itemsize(node)).parameters
-    return native("strided_slice_grad", node.outputs[0].nbytes, len(late), *words, reasons=_SELECTION)
+    return native("strided_slice_grad", node.outputs[0].nbytes, len(late), *words, reasons=_selection_errors())
 
 
 def mirror_pad_grad(node: KernelNode) -> Native:

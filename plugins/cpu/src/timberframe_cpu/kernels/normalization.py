@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from timberframe_core.ops.nn.cross_entropy import LABEL_OUTSIDE
 from timberframe_cpu.native import native
 from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
@@ -66,6 +65,8 @@ def _cross_entropy(node: KernelNode) -> Native:
 
 
 def _sparse_cross_entropy(node: KernelNode) -> Native:
+    from timberframe_core.ops.nn.cross_entropy import LABEL_OUTSIDE
+
     return native(f"sparse_cross_entropy_{node.attrs['T'].name}", reasons=(LABEL_OUTSIDE,))
 
 

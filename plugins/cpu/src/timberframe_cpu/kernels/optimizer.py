@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from timberframe_core.ops.definition.value_checks import ROW_OUTSIDE, TUPLE_OUTSIDE
-from timberframe_core.ops.state.resource_scatter import ZERO_UPDATE
 from timberframe_cpu.native import native
 from timberframe_cpu.strings import with_strings
 from timberframe_sdk import KernelDef, KernelNode
@@ -32,6 +31,8 @@ def _apply(node: KernelNode) -> Native:
 @with_strings
 def _update_rows(node: KernelNode) -> Native:
     """Parameters: struct rows_shape of csrc/indexing/update_rows.c."""
+    from timberframe_core.ops.state.resource_scatter import ZERO_UPDATE
+
     variable = node.inputs[0]
     by_tuple = "Nd" in node.op
     kind = node.op.removeprefix("ResourceScatter").removeprefix("Nd").lower()

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.ops.image.boxes import NOISE, PALETTE
-from timberframe_core.ops.image.interpolation import area, bicubic
 from timberframe_sdk import KernelDef, KernelNode, Launcher, UnimplementedError
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -24,6 +22,8 @@ def _wide(dtype: np.dtype[Any]) -> Any:
 
 
 def _resize(node: KernelNode) -> Launcher:
+    from timberframe_core.ops.image.interpolation import area, bicubic
+
     (_, height, width, _), (_, rows, columns, _) = node.inputs[0].shape, node.outputs[0].shape
     weights = area if node.op == "ResizeArea" else bicubic
     down, across = weights(height, rows, node.attrs), weights(width, columns, node.attrs)
@@ -31,6 +31,8 @@ def _resize(node: KernelNode) -> Launcher:
 
 
 def _resize_gradient(node: KernelNode) -> Launcher:
+    from timberframe_core.ops.image.interpolation import bicubic
+
     (_, height, width, _), (_, rows, columns, _) = node.outputs[0].shape, node.inputs[0].shape
     down, across = bicubic(height, rows, node.attrs).T, bicubic(width, columns, node.attrs).T
     return _product(down, across, node.outputs[0].dtype)
@@ -142,6 +144,8 @@ def _pixelwise(change: Callable[..., np.ndarray]) -> Callable[[KernelNode], Laun
 
 
 def _boxes(node: KernelNode) -> Launcher:
+    from timberframe_core.ops.image.boxes import PALETTE
+
     height, width, depth = node.inputs[0].shape[1:]
     scale = np.array([height - 1, width - 1] * 2, np.float32)
 
@@ -168,6 +172,8 @@ def _outline(image: np.ndarray, rows: tuple[float, float], columns: tuple[float,
 
 
 def _glimpse(node: KernelNode) -> Launcher:
+    from timberframe_core.ops.image.boxes import NOISE
+
     size, wanted = (np.array(v.shape[1:3], np.float32) for v in (node.inputs[0], node.outputs[0]))
     attrs = node.attrs
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from timberframe_core.ops.nn.pooling_argmax import ARGMAX_OUTSIDE
-from timberframe_core.ops.nn.windows import spatial_axes
 from timberframe_cpu.native import native
 from timberframe_sdk import KernelDef, KernelNode
 from timberframe_sdk.native import Native
@@ -12,6 +10,8 @@ from timberframe_sdk.plans.pooling import Sizes, padding_before, window_values, 
 
 def _pool(kernel: str, node: KernelNode) -> Native:
     """Parameters: struct pool_shape of csrc/pool/shape.h."""
+    from timberframe_core.ops.nn.windows import spatial_axes
+
     x, y = node.inputs[0].shape, node.outputs[0].shape
     (ksize, strides), (height, width) = window_values(node), spatial_axes(node.attrs["data_format"])
     channels = 1 if node.attrs["data_format"] == "NCHW" else 3
@@ -58,6 +58,8 @@ def _max_pool_argmax(node: KernelNode) -> Native:
 
 
 def _max_pool_grad_argmax(node: KernelNode) -> Native:
+    from timberframe_core.ops.nn.pooling_argmax import ARGMAX_OUTSIDE
+
     x, y = node.inputs[:2]
     if x.dtype.name in ("float16", "bfloat16"):
         node.workspace(x.size * 4)

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from timberframe_core.ops.random.rejection_draws import INVALID_BOUNDS, NOTHING_ACCEPTED
-from timberframe_core.ops.random.stateful import EMPTY_RANGE
-from timberframe_core.ops.random.stateless_source import UNKNOWN_ALGORITHM
 from timberframe_cpu.native import native
 from timberframe_cpu.strings import with_strings
 from timberframe_sdk import NUMERIC, KernelDef, KernelNode
@@ -43,6 +40,8 @@ def _origin(node: KernelNode) -> list[int]:
 
 
 def _kernel(name: str, node: KernelNode, *parameters: Any, reasons: tuple[str, ...] = ()) -> Native:
+    from timberframe_core.ops.random.stateless_source import UNKNOWN_ALGORITHM
+
     return native(name, *_origin(node), *parameters, reasons=(UNKNOWN_ALGORITHM, *reasons))
 
 
@@ -55,6 +54,8 @@ def _bits(node: KernelNode) -> Native:
 
 
 def _range(node: KernelNode) -> Native:
+    from timberframe_core.ops.random.stateful import EMPTY_RANGE
+
     return _kernel(
         f"random_range_{node.outputs[0].dtype.name}", node, input_index(node, "minval"), reasons=(EMPTY_RANGE,)
     )
@@ -70,12 +71,16 @@ def _binomial(node: KernelNode) -> Native:
 
 
 def _bounded(node: KernelNode) -> Native:
+    from timberframe_core.ops.random.rejection_draws import INVALID_BOUNDS, NOTHING_ACCEPTED
+
     output = node.outputs[0]
     name, reasons = f"random_bounded_{output.dtype.name}", (INVALID_BOUNDS, NOTHING_ACCEPTED)
     return _kernel(name, node, input_index(node, "means"), bounded_batch(node), 1, 0, reasons=reasons)
 
 
 def _bounded_pairs(node: KernelNode) -> Native:
+    from timberframe_core.ops.random.rejection_draws import INVALID_BOUNDS, NOTHING_ACCEPTED
+
     output = node.outputs[0]
     rows = paired_indices(*(v.shape for v in node.inputs[2:]))
     batch = max(1, output.size // max(1, len(rows)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from timberframe_core.ops.array.strided_slice import Entry, interval, selections
 from timberframe_core.plugin.contracts import KernelNode
 from timberframe_sdk.plans.moves.views import View, dense, host_integers, itemsize, source, target
 
@@ -46,6 +45,8 @@ def selected(node: KernelNode, whole: View, taken: Sequence[int], first: int) ->
     first: number of the input begin; end and strides follow. The list is empty where begin and end are constants: the
     part is where they say; else its first element is that of the whole.
     """
+    from timberframe_core.ops.array.strided_slice import Entry, interval, selections
+
     shape, attrs = whole.shape, node.attrs
     begin, end, strides = node.const(first), node.const(first + 1), host_integers(node, first + 2)
     known = begin is not None and end is not None
