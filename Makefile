@@ -138,9 +138,9 @@ endif
 	@echo "== 5,000 damaged files"
 	@time $(BIN)/conformance hostile --count 5000
 	@echo "== killed writers of checkpoints"
-	@time $(BIN)/python frontend/tests/saving/kill_writer.py --kills 200 --everywhere
+	@time $(BIN)/python frontend/tests/killing/kill_writer.py --kills 200 --everywhere
 	@echo "== killed trainings"
-	@time $(BIN)/python frontend/tests/training/kill_training.py --kills 50 --everywhere
+	@time $(BIN)/python frontend/tests/killing/kill_training.py --kills 50 --everywhere
 ifneq ($(RAY),)
 	@echo "== killed workers and parameter servers"
 	@time $(BIN)/python plugins/ray/tests/kills.py --kills 100

@@ -330,7 +330,7 @@ def test_an_index_that_cannot_be_written_leaves_what_was_there(
 
 @pytest.mark.slow
 def test_killed_writers_lose_no_complete_checkpoint() -> None:
-    script = Path(__file__).with_name("kill_writer.py")
+    script = Path(__file__).parents[1] / "killing/kill_writer.py"
     done = subprocess.run([sys.executable, script, "--kills", "10"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "10 kills; every time the last complete checkpoint was restored" in done.stdout

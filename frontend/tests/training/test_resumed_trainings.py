@@ -221,7 +221,7 @@ def test_a_checkpoint_that_is_named_and_missing_is_an_error(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_killed_trainings_end_with_the_bits_of_one_that_was_not() -> None:
-    script = Path(__file__).with_name("kill_training.py")
+    script = Path(__file__).parents[1] / "killing/kill_training.py"
     done = subprocess.run([sys.executable, script, "--kills", "4"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "every time the result had the same bits" in done.stdout

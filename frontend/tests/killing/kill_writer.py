@@ -1,6 +1,6 @@
 """Kills processes while they save checkpoints, and checks what is left.
 
-    python frontend/tests/saving/kill_writer.py --kills 200
+    python frontend/tests/killing/kill_writer.py --kills 200
 
 A writer fills all variables with the number of its step and saves, step after step. It is killed (SIGKILL) at a random
 moment of a save; with --everywhere also once before each operation on files. Then the checkpoint that the folder names
@@ -17,17 +17,16 @@ import signal
 import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from children import in_child, kill_before_file_operation
 
 import timberframe as tf
 from timberframe_core.plugin import loader
 
 _SHAPES = [(257, 129), (1000,), (), (64, 64), (0, 3)]
-_FILE_EVENTS = {"open", "os.rename", "os.remove", "fcntl.flock", "os.mkdir"}
 _MAX_TO_KEEP = 3
 
 
@@ -68,20 +67,6 @@ def check(folder: Path, oldest: int) -> None:
         np.testing.assert_array_equal(value, found)
 
 
-def in_child(work: Callable[[], None]) -> int:
-    """Runs `work` in a process of its own and returns its id."""
-    child = os.fork()
-    if child:
-        return child
-    try:
-        work()
-        sys.stdout.flush()
-        os._exit(0)
-    except BaseException:
-        traceback.print_exc()
-        os._exit(1)
-
-
 def checked(folder: Path, oldest: int) -> bool:
     _, status = os.waitpid(in_child(lambda: check(folder, oldest)), 0)
     return status == 0
@@ -118,17 +103,8 @@ def kill_before_event(folder: Path, first: int, number: int, numbered: bool) -> 
     """A writer that kills itself before the nth operation on files of a save; False where it has fewer."""
 
     def report(line: str) -> None:
-        left = number
-
-        def hook(event: str, _: object) -> None:
-            nonlocal left
-            if event in _FILE_EVENTS:  # os.kill is an event, too
-                left -= 1
-                if not left:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
         if line.startswith("saving"):
-            sys.addaudithook(hook)
+            kill_before_file_operation(number)
 
     _, status = os.waitpid(in_child(lambda: write(folder, first, 1, numbered, report)), 0)
     return os.WIFSIGNALED(status)

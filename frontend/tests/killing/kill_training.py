@@ -1,6 +1,6 @@
 """Kills processes while they train, and compares what the training comes to with one that was not killed.
 
-    python frontend/tests/training/kill_training.py --kills 50
+    python frontend/tests/killing/kill_training.py --kills 50
 
 A training with a shuffled dataset, random noise and dropout writes a checkpoint every few steps. Its
 process is killed (SIGKILL) at a random moment: while it starts, runs, or saves. Another one goes on in the same folder,
@@ -18,18 +18,17 @@ import signal
 import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from children import in_child, kill_before_file_operation
 
 import timberframe as tf
 from timberframe_core.plugin import loader
 
 _STEPS = 40
 _FEW_STEPS = 4
-_FILE_EVENTS = {"open", "os.rename", "os.remove", "fcntl.flock", "os.mkdir"}
 _FEATURES = np.random.default_rng(0).normal(size=(64, 4)).astype(np.float32)
 
 
@@ -65,20 +64,6 @@ def result(folder: Path, steps: int) -> dict[str, bytes]:
     return {name: np.asarray(value).tobytes() for name, value in values.items()}
 
 
-def in_child(work: Callable[[], None]) -> int:
-    """Runs `work` in a process of its own and returns its id."""
-    child = os.fork()
-    if child:
-        return child
-    try:
-        work()
-        sys.stdout.flush()
-        os._exit(0)
-    except BaseException:
-        traceback.print_exc()
-        os._exit(1)
-
-
 def killed(folder: Path, moments: random.Random) -> bool:
     """Trains in a process that is killed at a random moment; False where the training had ended before."""
     reading, writing = os.pipe()
@@ -110,17 +95,9 @@ def whole(folder: Path, steps: int = _STEPS, every: int = 3) -> dict[str, bytes]
 
 def killed_before_event(folder: Path, number: int) -> bool:
     """A short training that kills itself before its nth operation on files; False where it has fewer."""
-    left = number
-
-    def hook(event: str, _: object) -> None:
-        nonlocal left
-        if event in _FILE_EVENTS:  # os.kill is an event, too
-            left -= 1
-            if not left:
-                os.kill(os.getpid(), signal.SIGKILL)
 
     def work() -> None:
-        steps = iter([lambda: sys.addaudithook(hook)])
+        steps = iter([lambda: kill_before_file_operation(number)])
         train(folder, _FEW_STEPS, 1, lambda: next(steps, lambda: None)())
 
     _, status = os.waitpid(in_child(work), 0)
