@@ -59,8 +59,8 @@ def conv3d(
 ) -> Tensor:
     """Slides a filter [depth, height, width, input channels, output channels] over volumes.
 
-    input: [N, depth, height, width, channels], with data_format "NCDHW" the channels second. strides, dilations: five
-    values. padding: "SAME" or "VALID". filters is another name of filter.
+    input: [N, depth, height, width, channels], with data_format "NCDHW" the channels second. strides, dilations: one
+    value, three or five. padding: "SAME" or "VALID". filters is another name of filter.
     """
     weights = either("conv3d", "filter", filter, "filters", filters)
     attrs = _convolution_attrs(strides, padding, data_format, dilations)
