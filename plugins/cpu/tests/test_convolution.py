@@ -221,6 +221,21 @@ def test_one_pixel_has_the_bits_of_many(isa: str, dtype: Any, channels: int) -> 
     assert one.tobytes() == np.ascontiguousarray(two[:, :, :1]).tobytes()
 
 
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("dtype", UNIT)
+@pytest.mark.parametrize("depth", [5, 64, 150])
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize(("shape", "stride"), [((1, 2), 1), ((3, 1), 1), ((3, 3), 1), ((6, 5), 2)], ids=str)
+def test_few_pixels_have_the_same_bits_whether_the_filter_is_packed(
+    isa: str, dtype: Any, depth: int, groups: int, shape: tuple[int, int], stride: int
+) -> None:
+    attrs = {**EVEN, "strides": (1, stride, stride, 1)}
+    x, w = _random((1, *shape, groups * depth), dtype), _random((1, 1, depth, groups * 104), dtype)
+    (packed,) = run_op("Conv2D", attrs, [x, w], isa, constants=(1,))
+    (plain,) = run_op("Conv2D", attrs, [x, w], isa)
+    assert packed.tobytes() == plain.tobytes()
+
+
 def test_a_window_of_more_taps_than_are_held_at_a_time_is_right() -> None:
     _check("Conv2D", EVEN, _random((1, 20, 21, 2)), _random((11, 9, 2, 5)))
     _check("DepthwiseConv2dNative", EVEN, _random((1, 20, 21, 3)), _random((11, 9, 3, 2)))

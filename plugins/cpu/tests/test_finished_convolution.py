@@ -83,11 +83,14 @@ def test_the_bits_are_those_of_the_parts(
 @pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize("channels", [128, 330])
 @pytest.mark.parametrize("activation", [tf.nn.relu, swish])
-def test_one_pixel_of_many_channels_is_finished(isa: str, groups: int, channels: int, activation: Any) -> None:
+@pytest.mark.parametrize("shape", [(1, 1, 1, 6), (1, 3, 3, 150)], ids=["one pixel", "nine pixels"])
+def test_few_pixels_of_many_channels_are_finished(
+    isa: str, groups: int, channels: int, activation: Any, shape: tuple[int, ...]
+) -> None:
     with tf.Graph().as_default(), tf.device("/cpu:0"):
-        placeholder = tf.placeholder(tf.float32, [1, 1, 1, 6])
-        y = layer(placeholder, channels, True, True, activation, depth=6 // groups, taps=1)
-        check_bits(y, {placeholder: random(1, 1, 1, 6)}, 3 + PARTS[activation], {"CPU": {"isa": isa}}, activation)
+        placeholder = tf.placeholder(tf.float32, shape)
+        y = layer(placeholder, channels, True, True, activation, depth=shape[3] // groups, taps=1)
+        check_bits(y, {placeholder: random(*shape)}, 3 + PARTS[activation], {"CPU": {"isa": isa}}, activation)
 
 
 @pytest.mark.parametrize("isa", available_isas())

@@ -15,6 +15,17 @@
 #endif
 #define ROW_VECTORS 8 /* registers of sums that a single pixel takes: as many as hide the time of an addition */
 #define ROW_PANELS (ROW_VECTORS / PANEL_VECTORS)
+#define FEW_TERMS 64 /* terms of panels side by side that all of a few pixels use before the next */
+#if TF_VECTOR_BYTES == 32
+#define MOST_FEW_PIXELS 9 /* most pixels that take several panels at a time */
+#else
+#define MOST_FEW_PIXELS 1
+#endif
+#if TF_VECTOR_BYTES == 64
+#define LEAST_DENSE_PIXELS MAXIMUM_ROWS /* pixels of a dense image from which on they are a strip */
+#else
+#define LEAST_DENSE_PIXELS 7
+#endif
 #if defined(TF_ISA_AMX)
 #define MAXIMUM_ROWS 16
 #define BLOCK_STEP 16 /* blocks are multiples of it, the rows of the widest tile */
@@ -30,6 +41,8 @@
 #endif
 #define CACHE_LINE 64 /* bytes: at least one is fetched at a time */
 #define AHEAD (8192 / (PANEL_VECTORS * TF_VECTOR_BYTES)) /* rows of a panel that are fetched ahead */
+/* The bytes of a panel's row of `vectors` for each of so many pixels. */
+#define SHARE(vectors, pixels) ((vectors) * TF_VECTOR_BYTES / (pixels) + 1)
 /* To which cache level: to the second, to the first where a tile of few rows needs them soon. */
 #define NEARNESS(rows) ((rows) > TF_VECTOR_BYTES / 16 ? 2 : 3)
 #define MAXIMUM_SEGMENTS 64  /* taps whose pointers are held at a time */
