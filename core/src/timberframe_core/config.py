@@ -200,6 +200,7 @@ def _optimizations(graph_options: Any) -> dict[str, bool]:
         "dense_lists": rewrite.loop_optimization,
         "hoist": rewrite.loop_optimization,
         "sink": rewrite.loop_optimization,
+        "narrow": rewrite.loop_optimization,
     }
     return {
         name: False for name, value in switches.items() if all_off or rewrite.disable_meta_optimizer or value == off

@@ -17,6 +17,7 @@ PLACES = {
     "folding": "timberframe_core.compiler.passes.fold._foldable",
     "loops as kernels": "timberframe_core.compiler.lower.lower_loop",
     "hoisting": "timberframe_core.compiler.passes.hoist.counted_loops",
+    "narrowing": "timberframe_core.compiler.passes.narrow.counted_loops",
     "sinking": "timberframe_core.compiler.passes.sink.counted_loops",
     "fusion": "timberframe_core.compiler.passes.fuse._Grouping.groups",
 }

@@ -11,7 +11,7 @@ from timberframe_conformance.mutants.base import seam_mutant
 from timberframe_conformance.replacements import Replacements
 from timberframe_core.compiler.counters import Counter
 from timberframe_core.compiler.dense import arrays, lists
-from timberframe_core.compiler.passes import cover, hoist, merge, pads, pipeline, powers, sink
+from timberframe_core.compiler.passes import cover, hoist, merge, narrow, pads, pipeline, powers, sink, weights
 from timberframe_core.compiler.passes.rewriter import ClusterRewriter, ProgramRewriter
 from timberframe_core.compiler.passes.simplify import SIMPLIFY
 from timberframe_core.compiler.raising import branches, loops
@@ -146,7 +146,7 @@ def _(r: Replacements, target: Any) -> None:
 
 @seam_mutant("first-weights-for-all", "the pass hoist takes the first rows of weights for the last ones", SUITE)
 def _(r: Replacements, target: Any) -> None:
-    r.replace(hoist, "_constant_rows", lambda rows: lambda x, begin, end: rows(x, 0, end - begin))
+    r.replace(weights, "_constant_rows", lambda rows: lambda x, begin, end: rows(x, 0, end - begin))
 
 
 @seam_mutant("bias-forgotten", "the pass hoist leaves the bias out of the product before the loop", SUITE)
@@ -172,6 +172,18 @@ def _(r: Replacements, target: Any) -> None:
 @seam_mutant("sums-begin-at-zero", "the pass sink forgets what a sum begins with", SUITE)
 def _(r: Replacements, target: Any) -> None:
     r.replace(sink, "_start", lambda _: lambda *given: None)
+
+
+@seam_mutant("first-columns-for-all", "the pass narrow keeps the first columns for those that are read", SUITE)
+def _(r: Replacements, target: Any) -> None:
+    def make(columns: Any) -> Any:
+        def first(*given: Any) -> Any:
+            found = columns(*given)
+            return None if found is None else range(len(found))
+
+        return first
+
+    r.replace(narrow, "_columns", make)
 
 
 @seam_mutant("covered-inputs-exchanged", "the pass cover exchanges the last two inputs of the nodes", SUITE, "patterns")

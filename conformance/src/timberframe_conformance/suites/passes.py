@@ -255,7 +255,7 @@ def _old_loop(graph: Any, limit: Any, start: Any) -> tuple[Any, Any]:
 
 
 def _steps(session_of: Callable[[], Any]) -> None:
-    """Loops over rows, from either end, with products by weights and sums of products, all of whole numbers."""
+    """Loops over rows, from either end, with products by weights, columns and sums of them, all whole numbers."""
     rng = np.random.default_rng(3)
     rows, weights, bias, start = (rng.integers(-2, 3, s).astype(F) for s in ((5, 2, 3), (7, 4), (4,), (3, 4)))
     x, first = tf.placeholder(tf.float32, rows.shape), tf.placeholder(tf.float32, start.shape)
@@ -265,13 +265,16 @@ def _steps(session_of: Callable[[], Any]) -> None:
         def body(t: Any, h: Any, total: Any, order: range = order) -> Any:
             row = given.read(t if order.step > 0 else len(rows) - 1 - t)
             product = tf.matmul(tf.concat([row, h], 1), tf.constant(weights))
-            h = tf.floormod(tf.nn.bias_add(product, tf.constant(bias)), 8.0)
+            z = tf.nn.bias_add(product, tf.constant(bias))
+            back = tf.slice(tf.matmul(z, tf.constant(weights), transpose_b=True), (0, 3), (2, 4))
+            h = tf.floormod(z + back, 8.0)
             return t + 1, h, total + tf.matmul(row, h, transpose_a=True)
 
         found = tf.while_loop(lambda t, *_: t < len(rows), body, [0, tf.zeros((2, 4)), first])[1:]
         h, total = np.zeros((2, 4), F), start
         for row in rows[list(order)]:
-            h = (np.concatenate([row, h], 1) @ weights + bias) % 8
+            z = np.concatenate([row, h], 1) @ weights + bias
+            h = (z + (z @ weights.T)[:, 3:]) % 8
             total = total + row.T @ h
         with session_of() as session:
             for got, right, name in zip(

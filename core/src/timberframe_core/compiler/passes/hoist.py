@@ -7,11 +7,8 @@ once: few rows are multiplied as fast as the weights can be read, and one produc
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from timberframe_core.compiler.passes.loop_rewriter import (
     EXACT_ENOUGH,
@@ -21,7 +18,8 @@ from timberframe_core.compiler.passes.loop_rewriter import (
     counted_loops,
 )
 from timberframe_core.compiler.passes.rewriter import ClusterRewriter
-from timberframe_core.dtypes import as_dtype, int32
+from timberframe_core.compiler.passes.weights import weight_rows
+from timberframe_core.dtypes import as_dtype
 from timberframe_core.plugin.contracts import KernelNode, Value
 from timberframe_core.plugin.passes import Pass
 
@@ -104,8 +102,8 @@ def _hoist_part(loop: LoopRewriter, product: _Product, concat: KernelNode) -> bo
         if row is not None and _pays(loop, product, part.shape[1]):
             width, depth = part.shape[1], concat.outputs[0].shape[1]
             own, others = ((0, width), (width, depth)) if first else ((depth - width, depth), (0, depth - width))
-            read = _read(loop, product, row, _weight_rows(loop, product.weights, *own))
-            left = _beside(loop, product, concat, rest, loop.inside(_weight_rows(loop, product.weights, *others)))
+            read = _read(loop, product, row, weight_rows(loop, product.weights, *own))
+            left = _beside(loop, product, concat, rest, loop.inside(weight_rows(loop, product.weights, *others)))
             dtype = as_dtype(read.dtype)
             _replace(loop, product, loop.insert("AddV2", [read, left], {"T": dtype}, product.last))
             return True
@@ -150,26 +148,6 @@ def _replace(loop: LoopRewriter, product: _Product, made: Value) -> None:
         loop.body.erase(product.bias)
     loop.body.erase(product.node)
     loop.erase_unread(product.node.inputs[0])
-
-
-def _weight_rows(loop: LoopRewriter, weights: Value, begin: int, end: int) -> Value:
-    """Some rows of weights, outside of the loop."""
-    if weights.kind == "const":
-        return loop.outer.constant(_constant_rows(weights.constant, begin, end))
-    columns = weights.shape[1]
-    attrs = {"T": as_dtype(weights.dtype), "Index": int32}
-    bounds = [loop.outer.constant(np.array(x, np.int32)) for x in ((begin, 0), (end - begin, columns))]
-    return loop.beside("Slice", [weights, *bounds], attrs, f"{loop.loop.name}/weights")
-
-
-_views: weakref.WeakValueDictionary[tuple[int, ...], np.ndarray] = weakref.WeakValueDictionary()
-"""Rows of constants, so that all plans share them, and what devices derive of them."""
-
-
-def _constant_rows(x: np.ndarray, begin: int, end: int) -> np.ndarray:
-    """Rows of a constant: the same array each time, for as long as somebody has it."""
-    rows = x[begin:end]
-    return _views.setdefault((rows.ctypes.data, *rows.shape, *rows.strides, ord(rows.dtype.char)), rows)
 
 
 HOIST = Pass(
