@@ -80,7 +80,7 @@ def test_wrong_lines_are_left_out_where_asked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"label_name": "no"}, r"label_name is 'no'; the columns are \['id', 'size', 'name', 'far'\]"),
+        ({"label_name": "no"}, r"label_name is 'no'; it must be one of \['id', 'size', 'name', 'far'\]"),
         ({"select_columns": ["no", 7]}, r"select_columns has \['no', 7\]"),
         ({"header": False}, "header is False and column_names is None"),
         ({"column_defaults": [[0]]}, "1 column_defaults are given for 4 columns"),

@@ -107,3 +107,11 @@ def test_steps_and_max_steps_exclude_each_other(tmp_path: Path) -> None:
 def test_a_setting_that_cannot_be_replaced_is_an_error() -> None:
     with pytest.raises(ValueError, match="master cannot be replaced; these can: model_dir"):
         tf.estimator.RunConfig().replace(master="")
+
+
+@pytest.mark.parametrize("name", ["save_summary_steps", "save_checkpoints_steps", "keep_checkpoint_max"])
+def test_a_setting_below_zero_is_an_error(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} is -1; it must not be negative"):
+        tf.estimator.RunConfig(**{name: -1})
+    with pytest.raises(ValueError, match=f"{name} is -1; it must not be negative"):
+        tf.estimator.RunConfig().replace(**{name: -1})

@@ -107,19 +107,12 @@ def make_csv_dataset(
     files = _files(file_pattern)
     rows = _Sample(files[0], field_delim, use_quote_delim, compression_type, header)
     names = list(column_names) if column_names is not None else rows.names()
-    if len(set(names)) != len(names):
-        raise InvalidArgumentError(f"make_csv_dataset: the column names are {names}; each must be there once")
     chosen = _positions(names, select_columns)
     defaults = column_defaults
     if defaults is None:
         defaults = rows.defaults(chosen, na_value, num_rows_for_inference)
     taken = [names[i] for i in chosen]
-    if len(defaults) != len(taken):
-        raise InvalidArgumentError(
-            f"make_csv_dataset: {len(defaults)} column_defaults are given for {len(taken)} columns; each needs one"
-        )
-    if label_name is not None and label_name not in taken:
-        raise InvalidArgumentError(f"make_csv_dataset: label_name is '{label_name}'; the columns are {taken}")
+    _check_columns(taken, defaults, label_name)
     paths = Dataset.from_tensor_slices(files)
     if shuffle:
         paths = paths.shuffle(len(files), shuffle_seed)
@@ -140,6 +133,15 @@ def make_csv_dataset(
     return made.map(by_name).prefetch(1 if prefetch_buffer_size is None else prefetch_buffer_size)
 
 
+def _check_columns(names: Sequence[str], defaults: Sequence[Any], label_name: str | None) -> None:
+    if len(defaults) != len(names):
+        raise InvalidArgumentError(
+            f"make_csv_dataset: {len(defaults)} column_defaults are given for {len(names)} columns; each needs one"
+        )
+    if label_name is not None and label_name not in names:
+        raise InvalidArgumentError(f"make_csv_dataset: label_name is '{label_name}'; it must be one of {list(names)}")
+
+
 def _files(pattern: Any) -> list[str]:
     found = sorted({f for p in ([pattern] if isinstance(pattern, str) else pattern) for f in Glob(p)})
     if not found:
@@ -149,6 +151,8 @@ def _files(pattern: Any) -> list[str]:
 
 def _positions(names: Sequence[str], chosen: Sequence[Any] | None) -> list[int]:
     """The positions of columns, in rising order."""
+    if len(set(names)) != len(names):
+        raise InvalidArgumentError(f"make_csv_dataset: the column names are {list(names)}; each must be there once")
     if chosen is None:
         return list(range(len(names)))
     unknown = [c for c in chosen if (c not in names if isinstance(c, str) else not 0 <= c < len(names))]

@@ -50,30 +50,13 @@ class RunConfig:
             raise UnimplementedError(
                 "RunConfig: TF_CONFIG or a distribution strategy asks for several machines; estimators run on one"
             )
-        if save_checkpoints_steps is _USE_DEFAULT and save_checkpoints_secs is _USE_DEFAULT:
-            save_checkpoints_steps, save_checkpoints_secs = None, 600
-        elif save_checkpoints_secs is _USE_DEFAULT:
-            save_checkpoints_secs = None
-        elif save_checkpoints_steps is _USE_DEFAULT:
-            save_checkpoints_steps = None
-        elif save_checkpoints_steps is not None and save_checkpoints_secs is not None:
-            raise InvalidArgumentError(
-                "RunConfig: both of save_checkpoints_steps and save_checkpoints_secs given; one at most is required"
-            )
-        for name, value in (
-            ("save_summary_steps", save_summary_steps),
-            ("save_checkpoints_steps", save_checkpoints_steps),
-            ("save_checkpoints_secs", save_checkpoints_secs),
-            ("keep_checkpoint_max", keep_checkpoint_max),
-        ):
-            if value is not None and value < 0:
-                raise InvalidArgumentError(f"RunConfig: {name} is {value}; it must not be negative")
         folder = cluster.get("model_dir") if model_dir is None else model_dir
         self.model_dir: str | None = None if folder is None else os.fspath(folder)
         self.tf_random_seed = tf_random_seed
         self.save_summary_steps = save_summary_steps
-        self.save_checkpoints_steps = save_checkpoints_steps
-        self.save_checkpoints_secs = save_checkpoints_secs
+        self.save_checkpoints_steps, self.save_checkpoints_secs = _periods(
+            save_checkpoints_steps, save_checkpoints_secs
+        )
         self.session_config = session_config
         self.keep_checkpoint_max = keep_checkpoint_max
         self.keep_checkpoint_every_n_hours = keep_checkpoint_every_n_hours
@@ -87,6 +70,17 @@ class RunConfig:
         self.task_type, self.task_id, self.global_id_in_cluster = "worker", 0, 0
         self.num_worker_replicas, self.num_ps_replicas = 1, 0
         self.service: Any = None
+        self._check()
+
+    def _check(self) -> None:
+        if self.save_checkpoints_steps is not None and self.save_checkpoints_secs is not None:
+            raise InvalidArgumentError(
+                "RunConfig: both of save_checkpoints_steps and save_checkpoints_secs given; one at most is required"
+            )
+        for name in ("save_summary_steps", "save_checkpoints_steps", "save_checkpoints_secs", "keep_checkpoint_max"):
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise InvalidArgumentError(f"RunConfig: {name} is {value}; it must not be negative")
 
     def replace(self, **settings: Any) -> RunConfig:
         """Another one with these settings; of the two for checkpoints, the one that is not given becomes None."""
@@ -95,10 +89,6 @@ class RunConfig:
             raise InvalidArgumentError(
                 f"RunConfig.replace: {', '.join(unknown)} cannot be replaced; these can: {', '.join(_REPLACEABLE)}"
             )
-        if settings.get("save_checkpoints_steps") is not None and settings.get("save_checkpoints_secs") is not None:
-            raise InvalidArgumentError(
-                "RunConfig.replace: both of save_checkpoints_steps and save_checkpoints_secs given; one is required"
-            )
         made = copy.copy(self)
         if "save_checkpoints_steps" in settings and "save_checkpoints_secs" not in settings:
             made.save_checkpoints_secs = None
@@ -106,4 +96,12 @@ class RunConfig:
             made.save_checkpoints_steps = None
         for name, value in settings.items():
             setattr(made, name, value)
+        made._check()
         return made
+
+
+def _periods(steps: Any, secs: Any) -> tuple[int | None, float | None]:
+    """The steps and the seconds between checkpoints: 600 seconds where neither is given."""
+    if steps is _USE_DEFAULT and secs is _USE_DEFAULT:
+        return None, 600
+    return None if steps is _USE_DEFAULT else steps, None if secs is _USE_DEFAULT else secs
