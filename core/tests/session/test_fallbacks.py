@@ -12,7 +12,7 @@ import timberframe as tf
 from timberframe_core import fallback
 
 PLACES = {
-    "dense lists": "timberframe_core.compiler.passes.dense_lists.dense_graph",
+    "dense lists": "timberframe_core.compiler.dense.graph.dense_graph",
     "merging": "timberframe_core.compiler.passes.merge._key",
     "folding": "timberframe_core.compiler.passes.fold._foldable",
     "loops as kernels": "timberframe_core.compiler.lower.lower_loop",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from timberframe_core.compiler.dense.graph import dense_graph, uses_lists
-from timberframe_core.compiler.dense.lists import NotDenseError
 from timberframe_core.compiler.passes.graph_rewriter import GraphRewriter
 from timberframe_core.errors import OpError
 from timberframe_core.graph.function import FuncGraph
@@ -19,6 +17,9 @@ def run(rewriter: GraphRewriter) -> None:
     loops = _loops_over_lists(rewriter.operations, {})
     if not loops:
         return
+    from timberframe_core.compiler.dense.graph import dense_graph  # here, since few programs have such loops
+    from timberframe_core.compiler.dense.lists import NotDenseError
+
     assert rewriter.shapes is not None
     try:
         graph, fetches, feeds = dense_graph(rewriter.subgraph, rewriter.shapes)
@@ -37,6 +38,8 @@ def _loops_over_lists(operations: Iterable[Operation], known: dict[FuncGraph, li
     found = []
     for op in operations:
         if op.op_def.role == "loop":
+            from timberframe_core.compiler.dense.graph import uses_lists  # here, since many programs have no loop
+
             if any(uses_lists(f) for f in called_functions(op, op.graph)):
                 found.append(op.name)
         elif op.op_def.role == "call":
