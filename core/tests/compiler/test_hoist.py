@@ -198,6 +198,13 @@ def test_products_of_more_rows_stay(weights: Any) -> None:
     assert_left(network(x, beside(weights)), {x: whole_numbers(STEPS, 8, DEPTH)})
 
 
+def test_products_that_would_take_much_memory_stay(
+    x: Any, feeds: Any, weights: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("timberframe_core.compiler.passes.hoist._LARGEST_PRODUCT", 4 * STEPS * UNITS - 1)
+    assert_left(network(x, beside(weights)), feeds)
+
+
 def test_loop_that_a_value_ends_stays(x: Any, feeds: Any, weights: Any) -> None:
     goes_on = lambda t, h: tf.logical_and(t < STEPS, tf.reduce_sum(h) < 6.0)  # noqa: E731 - a condition
     assert_left(network(x, beside(weights), goes_on=goes_on), feeds)

@@ -30,6 +30,8 @@ _MOST_ROWS_BESIDE = 2
 _FEWEST_ITERATIONS = 4
 _ITERATIONS_FOR_COPY = 32
 """Iterations that have to save reading a matrix of weights before it pays to copy its rows, as those of variables."""
+_LARGEST_PRODUCT = 64 << 20
+"""Bytes of the product of all rows, which the loop by itself does not keep."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def run(rewriter: ClusterRewriter) -> None:
 def _hoist(loop: LoopRewriter, node: KernelNode) -> bool:
     """Takes a product out of a loop, or its part that does not wait for other iterations; whether it did."""
     product = _product(loop, node)
-    if product is None:
+    if product is None or node.outputs[0].nbytes * (loop.counters.iterations or 0) > _LARGEST_PRODUCT:
         return False
     rows = node.inputs[0].shape[0]
     row = loop.row(node.inputs[0])
