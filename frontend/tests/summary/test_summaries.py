@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import shutil
 import threading
 import time
 import wave
@@ -183,6 +185,27 @@ def test_a_writer_without_waiting_events_needs_no_thread(tmp_path: Path) -> None
         thread.join(10)
         assert not thread.is_alive()
     writer.close()
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="the system does not report open files")
+def test_a_writer_without_waiting_events_holds_no_file_open(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    writers = [tf.summary.FileWriter(tmp_path / str(i)) for i in range(20)]
+    assert len(os.listdir("/proc/self/fd")) < before + 20
+    for step in range(2):
+        writers[0].add_summary(b"", step)
+        writers[0].flush()
+    assert [e.step for e in events(tmp_path / "0")] == [0, 0, 1]
+
+
+def test_a_writer_whose_folder_was_removed_begins_another_file(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    writer = tf.summary.FileWriter(folder)
+    shutil.rmtree(folder)
+    writer.add_summary(b"", 7)
+    writer.flush()
+    version, event = events(folder)
+    assert (version.file_version, event.step) == ("brain.Event:2", 7)
 
 
 def test_a_closed_writer_refuses_and_opens_again(tmp_path: Path) -> None:

@@ -51,6 +51,8 @@ class FileWriter:
         self._waiting = 0
         self._timer: threading.Timer | None = None
         self._file: Any = None
+        """The open file; None after a flush, so that writers that have nothing to write hold no file open."""
+        self._closed = False
         self._open()
         if graph is not None or graph_def is not None:
             self.add_graph(graph, graph_def=graph_def)
@@ -63,8 +65,8 @@ class FileWriter:
         while path.exists():  # another writer of the same second
             number += 1
             path = Path(self._folder) / f"{name}.{number}"
-        self._file = path.open("wb")
-        self._path = str(path)
+        self._path, self._file = path, path.open("wb")
+        self._described.clear()
         self._write(messages.Event(wall_time=time.time(), file_version=_VERSION))
         self._flush()
 
@@ -128,8 +130,12 @@ class FileWriter:
             self._write(event)
 
     def _write(self, event: Any) -> None:
-        if self._file is None:
+        if self._closed:
             raise FailedPreconditionError("FileWriter: is closed; `reopen` begins another file")
+        if self._file is None:
+            if not self._path.exists():  # the program has removed the folder, as many do before they train anew
+                self._open()
+            self._file = self._path.open("ab")
         self._file.write(frame(event.SerializeToString()))
         self._waiting += 1
         if self._waiting > self._max_queue:
@@ -145,7 +151,8 @@ class FileWriter:
             self._timer.cancel()
             self._timer = None
         if self._file is not None:
-            self._file.flush()
+            self._file.close()
+            self._file = None
         self._waiting = 0
 
     def flush(self) -> None:
@@ -157,14 +164,13 @@ class FileWriter:
         """Ends the file."""
         with self._lock:
             self._flush()
-            if self._file is not None:
-                self._file.close()
-                self._file = None
+            self._closed = True
 
     def reopen(self) -> None:
         """Begins another file in the same folder, if it is closed."""
         with self._lock:
-            if self._file is None:
+            if self._closed:
+                self._closed = False
                 self._open()
 
     def __enter__(self) -> FileWriter:
