@@ -50,7 +50,10 @@ def filled(shape: Any, dtype: DType, value: Any, name: str | None, stored: int =
     if sizes is None and not _holds_tensor(shape):
         raise InvalidArgumentError(f"shape {shape!r} given; it must have known sizes")
     with name_scope(name) as scope:
-        dims = convert_to_tensor(list(sizes) if sizes is not None else shape, dtype_hint=int32, name="shape_as_tensor")
+        if sizes is not None:
+            dims = convert_to_tensor(list(sizes), dtype_hint=int32, name="shape_as_tensor")
+        else:
+            dims = convert_to_tensor(shape, dtype_hint=int32, name="packed")
         scalar = convert_to_tensor(np.array(element, dtype.numpy), dtype)
         result: Tensor = apply_op("Fill", [dims, scalar], None, scope)
     return result
