@@ -101,6 +101,31 @@ def test_elements_that_a_loop_leaves_out_are_zeros_of_their_shape(session: tf.Se
     assert is_dense(session, y, {x: ROWS})
 
 
+def up_to(fed: Any) -> Callable[[Any, Any], Any]:
+    """A condition that holds for one iteration at least, and for as many as are fed."""
+    bound = tf.minimum(STEPS, tf.maximum(1, fed))
+    return lambda t, _: t < bound
+
+
+@pytest.mark.parametrize("count", [1, 3, 9])
+def test_elements_of_one_shape_that_a_loop_leaves_out_are_zeros(session: tf.Session, count: int) -> None:
+    x, fed = tf.placeholder(tf.float32, [STEPS, 3]), tf.placeholder(tf.int32, [])
+    made = array(identical_element_shapes=True)
+    y = stacked(made[0], sums(unstacked(x), made, more=up_to(fed)))
+    kept = np.arange(STEPS)[:, None] < count
+    np.testing.assert_array_equal(session.run(y, {x: ROWS, fed: count}), ROWS.cumsum(0) * kept)
+    assert is_dense(session, y, {x: ROWS, fed: count})
+
+
+def test_array_of_one_shape_is_an_error_where_nothing_may_be_written(session: tf.Session) -> None:
+    x, fed = tf.placeholder(tf.float32, [STEPS, 3]), tf.placeholder(tf.int32, [])
+    made = array(identical_element_shapes=True)
+    bound = tf.minimum(STEPS, fed)
+    y = stacked(made[0], sums(unstacked(x), made, more=lambda t, _: t < bound))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="element 0 was never written"):
+        session.run(y, {x: ROWS, fed: 0})
+
+
 def test_elements_that_a_loop_leaves_out_are_an_error_without_a_shape(session: tf.Session) -> None:
     x = tf.placeholder(tf.float32, [STEPS, 3])
     made = array()

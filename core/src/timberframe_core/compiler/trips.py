@@ -24,10 +24,11 @@ Bounds = dict[Tensor, int]
 
 @dataclass(frozen=True)
 class IterationLimit:
-    """A loop makes `iterations` iterations if `exact`, else at most so many."""
+    """A loop makes `iterations` iterations if `exact`, else at most so many; and `least` at least."""
 
     iterations: int
     exact: bool
+    least: int
 
 
 def runs_of_bodies(op: Operation, graph: Graph, known: dict[FuncGraph, float] | None = None) -> float:
@@ -67,7 +68,8 @@ def _limit(
         parts = [_limit(cond, original(t), inputs, following, bounds) for t in test.op.inputs]
         known = [p for p in parts if p is not None]
         exact = len(known) == len(parts) and all(p.exact for p in known)
-        return IterationLimit(min(p.iterations for p in known), exact) if known else None
+        least = min(p.least for p in known) if len(known) == len(parts) else 0
+        return IterationLimit(min(p.iterations for p in known), exact, least) if known else None
     if test.op.type not in COMPARISONS or not test.op.inputs[0].dtype.is_integer:
         return None
     swapped, more = COMPARISONS[test.op.type]
@@ -79,35 +81,29 @@ def _limit(
     if not isinstance(start, Tensor) or after is None:
         return None
     begin, step = _value(start), _step_from(after, position)
-    limit, exact = _end(cond, end, inputs, following, bounds)
-    if begin is None or limit is None or step is None or step <= 0:
+    most, fewest = (_end(cond, end, inputs, following, side) for side in (_Side(min, bounds), _Side(max, {})))
+    if begin is None or most is None or step is None or step <= 0:
         return None
-    return IterationLimit(max(0, -(-(limit + more - begin) // step)), exact)
+    counts = [0 if bound is None else max(0, -(-(bound + more - begin) // step)) for bound in (most, fewest)]
+    return IterationLimit(counts[0], _value(end) is not None, counts[1])
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Whether upper or lower bounds of integers are looked for.
+
+    tighter: which of two bounds says more, the least of upper ones, the largest of lower ones. known: some bounds.
+    """
+
+    tighter: Callable[..., int]
+    known: Mapping[Tensor, int]
 
 
 def _end(
-    cond: FuncGraph,
-    end: Tensor,
-    inputs: Sequence[Any],
-    following: Callable[[int], Tensor | None],
-    bounds: Mapping[Tensor, int],
-) -> tuple[int | None, bool]:
-    """The counter's limit, and whether it is exact or an upper bound."""
-    known = _value(end)
-    if known is not None:
-        return known, True
-    return _upper_bound(cond, end, inputs, following, bounds), False
-
-
-def _upper_bound(
-    cond: FuncGraph,
-    end: Tensor,
-    inputs: Sequence[Any],
-    following: Callable[[int], Tensor | None],
-    bounds: Mapping[Tensor, int],
+    cond: FuncGraph, end: Tensor, inputs: Sequence[Any], following: Callable[[int], Tensor | None], side: _Side
 ) -> int | None:
-    """The largest value that a tensor of the condition can have, if that is known."""
-    found = _bound(end, bounds)
+    """A bound of a tensor of the condition, if one is known."""
+    found = _bound(end, side)
     if found is not None:
         return found
     position = _position(cond, end)
@@ -116,20 +112,21 @@ def _upper_bound(
     after = following(position)
     if after is None or original(after) is not _input_of(after, position):
         return None
-    return _bound(inputs[position], bounds)
+    return _bound(inputs[position], side)
 
 
-def _bound(tensor: Tensor, bounds: Mapping[Tensor, int]) -> int | None:
+def _bound(tensor: Tensor, side: _Side) -> int | None:
     tensor = original(tensor)
-    if tensor in bounds:
-        return bounds[tensor]
-    if tensor.op.type in ("Minimum", "Maximum"):
-        known = [_bound(t, bounds) for t in tensor.op.inputs]
-        found = [b for b in known if b is not None]
-        if tensor.op.type == "Minimum":
-            return min(found, default=None)
-        return max(found) if len(found) == len(known) else None
-    return _value(tensor)
+    if tensor in side.known:
+        return side.known[tensor]
+    op = {"Minimum": min, "Maximum": max}.get(tensor.op.type)
+    if op is None or _value(tensor) is not None:
+        return _value(tensor)
+    bounds = [_bound(t, side) for t in tensor.op.inputs]
+    found = [b for b in bounds if b is not None]
+    if op is side.tighter:  # one operand bounds the result
+        return op(found) if found else None
+    return op(found) if len(found) == len(bounds) else None
 
 
 def _input_of(after: Tensor, position: int) -> Tensor:

@@ -25,12 +25,14 @@ from timberframe_core.shapes import Shape, compatible, is_static, merge
 class Array:
     """What is known of an array. once: an element may be read once only. shape: of elements that were not written.
 
+    alike: writing one element says the shape of all.
     writer, reader: the operations that write and read it. indices: in the copy of a loop's body, which element an
     operation uses.
     """
 
     once: bool
     shape: Shape
+    alike: bool
     writer: Operation | None = None
     reader: Operation | None = None
     indices: dict[Operation, Tensor] = field(default_factory=dict)
@@ -64,7 +66,8 @@ def _make(b: Builder, op: Operation, inputs: list[Any]) -> list[Any]:
     if size < 1 or op.attrs["dynamic_size"]:
         raise NotDenseError("an array without elements, or of changing size")
     shape = op.attrs["element_shape"]
-    return [None, Dense(op.attrs["dtype"], shape, size, size, array=Array(op.attrs["clear_after_read"], shape))]
+    array = Array(op.attrs["clear_after_read"], shape, op.attrs["identical_element_shapes"])
+    return [None, Dense(op.attrs["dtype"], shape, size, size, array=array)]
 
 
 def _is_in_loop(b: Builder) -> bool:

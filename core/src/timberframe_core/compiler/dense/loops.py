@@ -185,6 +185,8 @@ class LoopCopy:
         if after.written != before.written:
             all_of_them = self.limit.exact and self.limit.iterations == before.capacity
             self.written[before.array] = "all" if all_of_them else "some"
+            if before.array.alike and self.limit.least:
+                before.array.shape = after.element
 
     def _reserve_room(self, before: Dense, variable: ListVariable) -> bool:
         if self.limit is None or not isinstance(before.length, int):
