@@ -1,4 +1,7 @@
-"""All kernels that the SDK has for accelerators: a module for each family, with its kernels in the list KERNELS."""
+"""All kernels that the SDK has for accelerators: a module for each family, with its kernels in the list KERNELS.
+
+What builders share with the definition of an op they import themselves: it is in memory when a node of the op is built.
+"""
 
 from __future__ import annotations
 

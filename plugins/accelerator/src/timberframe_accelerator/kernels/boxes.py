@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from timberframe_accelerator.launches import Source, failing, index_name, index_type, spread_rows
-from timberframe_core.ops.image.boxes import PALETTE
 from timberframe_sdk import KernelDef, KernelNode, Launcher, UnimplementedError
 from timberframe_sdk.declare import kernel
 
@@ -33,6 +32,8 @@ def extract_glimpse(node: KernelNode) -> Launcher:
 @kernel(KERNELS, ("DrawBoundingBoxes", "DrawBoundingBoxesV2"), "", types={"T": ("float16", "float32")})
 def draw_boxes(node: KernelNode) -> Launcher:
     """Images with the outlines of boxes."""
+    from timberframe_core.ops.image.boxes import PALETTE
+
     device: Any = node.device
     out, boxes = node.outputs[0], node.inputs[1]
     source = Source.file("boxes.h", T=out.dtype.name, INDEX=index_name(out.size, boxes.size))

@@ -8,9 +8,6 @@ import numpy as np
 
 from timberframe_accelerator.kernels.indexing import FLOATS, INDICES, bits_name
 from timberframe_accelerator.launches import Source, failing, index_name, index_type, spread
-from timberframe_core.ops.array.checks import nonfinite_message
-from timberframe_core.ops.array.manipulation import NO_PERMUTATION
-from timberframe_core.ops.math.arithmetic import SIZES_DIFFER
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.values import planned_values, range_numbers
@@ -70,6 +67,8 @@ def linspace(node: KernelNode) -> Launcher:
 @kernel(KERNELS, ("CheckNumerics", "CheckNumericsV2"), "", types={"T": FLOATS}, inplace=((0, 0),), status=True)
 def check_numerics(node: KernelNode) -> Launcher:
     """A copy, and an error with the counts of what is not finite."""
+    from timberframe_core.ops.array.checks import nonfinite_message
+
     device: Any = node.device
     x = node.inputs[0]
     exponent, fraction = _FORMATS[x.dtype.name]
@@ -98,6 +97,8 @@ def _rearranging(node: KernelNode, name: str, size: int) -> Any:
 @kernel(KERNELS, "InvertPermutation", "", types={"T": INDICES}, status=True)
 def invert_permutation(node: KernelNode) -> Launcher:
     """Where each number stands."""
+    from timberframe_core.ops.array.manipulation import NO_PERMUTATION
+
     n = node.inputs[0].size
     clear, invert = (_rearranging(node, name, n) for name in ("tf_no_marks", "tf_invert_permutation"))
     (items, group), size, number = spread(n), index_type(n)(n), node.number
@@ -114,6 +115,8 @@ def invert_permutation(node: KernelNode) -> Launcher:
 @kernel(KERNELS, "BroadcastArgs", "", types={"T": INDICES}, status=True)
 def broadcast_args(node: KernelNode) -> Launcher:
     """The shape that two shapes broadcast to."""
+    from timberframe_core.ops.math.arithmetic import SIZES_DIFFER
+
     function = _rearranging(node, "tf_broadcast_args", 0)
     ranks = [np.int32(v.size) for v in (*node.inputs, node.outputs[0])]
     number = node.number

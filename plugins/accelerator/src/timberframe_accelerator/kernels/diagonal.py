@@ -9,7 +9,6 @@ import numpy as np
 
 from timberframe_accelerator.kernels.indexing import FIXED_SIZE, bits_name
 from timberframe_accelerator.launches import Source, failing, index_name, index_type, spread_rows
-from timberframe_core.ops.array.band import BAND_TOO_WIDE
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.diagonals import DIAGONAL_TYPES, diagonals
@@ -67,6 +66,8 @@ def matrix_set_diag(node: KernelNode) -> Launcher:
 @kernel(KERNELS, "MatrixBandPart", "", types=_ALL, inplace=((0, 0),), status=True)
 def band_part(node: KernelNode) -> Launcher:
     """Zeros outside a band of each matrix."""
+    from timberframe_core.ops.array.band import BAND_TOO_WIDE
+
     device: Any = node.device
     x, index = node.inputs[0], index_type(node.inputs[0].size)
     types = {"T": bits_name(x.dtype), "TINDEX": node.inputs[1].dtype.name, "INDEX": index_name(x.size)}

@@ -8,7 +8,6 @@ import numpy as np
 
 from timberframe_accelerator.launches import Source, failing, index_name, index_type, spread
 from timberframe_accelerator.moving import divisor_words
-from timberframe_core.ops.array.gather import INDEX_OUTSIDE
 from timberframe_core.ops.definition.value_checks import TUPLE_OUTSIDE
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
@@ -38,6 +37,8 @@ def widest(dtype: np.dtype[Any], inner: int) -> tuple[str, int]:
 @kernel(KERNELS, "ResourceGather", "", types={"dtype": FIXED_SIZE}, status=True)
 def gather(node: KernelNode) -> Launcher:
     """Slices of params by their numbers along one axis, after batch dimensions that both share."""
+    from timberframe_core.ops.array.gather import INDEX_OUTSIDE
+
     device: Any = node.device
     params, indices, out = node.inputs[0], node.inputs[1], node.outputs[0]
     batch, outer, limit, count, inner = gather_sizes(node)

@@ -9,7 +9,6 @@ import numpy as np
 
 from timberframe_accelerator.launches import Function, Source, failing, index_name, index_type, spread, spread_rows
 from timberframe_accelerator.moving import quotient_words
-from timberframe_core.ops.nn.pooling_argmax import ARGMAX_OUTSIDE
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.pooling import Sizes, windows
@@ -175,6 +174,8 @@ def max_pool_argmax(node: KernelNode) -> Launcher:
 @kernel(KERNELS, "MaxPoolGradWithArgmax", "", types=_NUMBERS, status=True)
 def max_pool_grad_argmax(node: KernelNode) -> Launcher:
     """Gathers where all indices lie in their windows, as those of MaxPoolWithArgmax do; else adds one by one."""
+    from timberframe_core.ops.nn.pooling_argmax import ARGMAX_OUTSIDE
+
     x = node.inputs[0]
     p = _Pooling(node, x.shape, node.inputs[1].shape)
     whole = node.attrs["include_batch_in_index"]

@@ -11,7 +11,6 @@ from timberframe_accelerator.kernels.constants import unsigned
 from timberframe_accelerator.kernels.indexing import FIXED_SIZE, NUMBERS, bits_name
 from timberframe_accelerator.launches import Source, failing, index_name, index_type, spread, spread_rows
 from timberframe_accelerator.moving import quotient_words
-from timberframe_core.ops.array.indexing import LENGTH_OUTSIDE
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.moves.mirror import mirrored_dimensions
@@ -38,6 +37,8 @@ def one_hot(node: KernelNode) -> Launcher:
 @kernel(KERNELS, "ReverseSequence", "", types={"T": FIXED_SIZE}, status=True)
 def reverse_sequence(node: KernelNode) -> Launcher:
     """The first elements of each sequence, as many as its length, in reverse order."""
+    from timberframe_core.ops.array.indexing import LENGTH_OUTSIDE
+
     device: Any = node.device
     x, lengths = node.inputs
     outer, first, middle, second, inner, batch_first = reverse_sequence_sizes(node)

@@ -15,8 +15,6 @@ from timberframe_accelerator.kernels.constants import unsigned
 from timberframe_accelerator.kernels.indexing import FLOATS, bits_name
 from timberframe_accelerator.launches import Source, index_name, index_type, spread_rows
 from timberframe_accelerator.moving import quotient_words
-from timberframe_core.ops.image.interpolation import area, bicubic
-from timberframe_core.ops.image.resizing import nearest, neighbours
 from timberframe_sdk import KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 
@@ -48,6 +46,9 @@ class _Map(NamedTuple):
 
 def _line(node: KernelNode, size: int, count: int) -> _Map:
     """The map of one dimension of an image of `size` pixels to `count`."""
+    from timberframe_core.ops.image.interpolation import area, bicubic
+    from timberframe_core.ops.image.resizing import nearest, neighbours
+
     kind = node.op.removeprefix("Resize").removesuffix("Grad")
     numbers = np.arange(count)
     if kind == "Bilinear":

@@ -16,9 +16,6 @@ from timberframe_accelerator.launches import Source, failing, index_name, index_
 from timberframe_accelerator.moving import divisor_words
 from timberframe_accelerator.sorting import IGNORE, IGNORE_NEGATIVE, REFUSE, SortedRows
 from timberframe_core.ops.definition.value_checks import ROW_OUTSIDE, TUPLE_OUTSIDE
-from timberframe_core.ops.math.segments import start
-from timberframe_core.ops.math.unsorted_segments import SEGMENT_OUTSIDE
-from timberframe_core.ops.state.resource_scatter import ZERO_UPDATE
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.indexing import (
@@ -111,6 +108,9 @@ def scatter_nd(node: KernelNode) -> Launcher:
 )  # fmt: skip
 def unsorted_segments(node: KernelNode) -> Launcher:
     """Reductions of the rows that have the same id; rows with a negative one are left out."""
+    from timberframe_core.ops.math.segments import start
+    from timberframe_core.ops.math.unsorted_segments import SEGMENT_OUTSIDE
+
     ids, out = node.inputs[1], node.outputs[0]
     kind = node.op.removeprefix("UnsortedSegment")
     sizes = tuple_sizes((*ids.shape, 1), out.shape)
@@ -170,6 +170,8 @@ def tensor_scatter(node: KernelNode) -> Launcher:
 )  # fmt: skip
 def resource_scatter(node: KernelNode) -> Launcher:
     """Rows or slices of a variable changed by updates, one after the other."""
+    from timberframe_core.ops.state.resource_scatter import ZERO_UPDATE
+
     variable, indices, updates = node.inputs
     kind = node.op.removeprefix("ResourceScatter").removeprefix("Nd")
     sizes, mode = update_sizes(node), MODES.get(kind, "last")

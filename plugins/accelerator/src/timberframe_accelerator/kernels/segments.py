@@ -12,9 +12,6 @@ from timberframe_accelerator.kernels.indexing import FIXED_SIZE, INDICES, NUMBER
 from timberframe_accelerator.kernels.scatter import combining
 from timberframe_accelerator.launches import GROUP, Source, failing, index_name, index_type, spread
 from timberframe_accelerator.sorting import REFUSE, SortedRows
-from timberframe_core.ops.array.partition import PARTITION_OUTSIDE
-from timberframe_core.ops.math.segments import start
-from timberframe_core.ops.state.resource_gather import LIMIT_REACHED
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher, OutOfRangeError
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.indexing import MODES, in_tuple_order, sorted_segment_ids, stitch_table
@@ -28,6 +25,8 @@ KERNELS: list[KernelDef] = []
 )  # fmt: skip
 def sorted_segments(node: KernelNode) -> Launcher:
     """Reductions of the rows that have the same id, which rises from row to row."""
+    from timberframe_core.ops.math.segments import start
+
     device: Any = node.device
     data, out, ids = node.inputs[0], node.outputs[0], sorted_segment_ids(node)
     kind, inner = node.op.removeprefix("Segment"), math.prod(out.shape[1:])
@@ -45,6 +44,8 @@ def sorted_segments(node: KernelNode) -> Launcher:
 @kernel(KERNELS, "DynamicPartition", "", types={"T": FIXED_SIZE}, status=True)
 def dynamic_partition(node: KernelNode) -> Launcher:
     """Deals the slices of data out to as many outputs as there are partitions, in order."""
+    from timberframe_core.ops.array.partition import PARTITION_OUTSIDE
+
     device: Any = node.device
     data, partitions, parts = node.inputs[0], node.inputs[1], len(node.outputs)
     count, slice_shape = partitions.size, data.shape[len(partitions.shape) :]
@@ -98,6 +99,8 @@ def dynamic_stitch(node: KernelNode) -> Launcher:
 @kernel(KERNELS, "ResourceCountUpTo", "", types={"T": INDICES}, status=True)
 def count_up_to(node: KernelNode) -> Launcher:
     """The variable's value, to which one is added; an error where it has reached its limit."""
+    from timberframe_core.ops.state.resource_gather import LIMIT_REACHED
+
     device: Any = node.device
     function = device.function(Source.file("count.h", T=node.outputs[0].dtype.name), "tf_count_up")
     numbers = node.number, np.int64(node.attrs["limit"])
