@@ -306,4 +306,4 @@ def test_command_measures_models_and_writes_json(plugin_path: Path, tmp_path: Pa
 def test_a_page_of_a_profile_is_refused(command: Any, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     status, _, errors = command("bench", "--device=reference", "--models", "--profile", f"--html={page}")
-    assert (status, "--html with --profile" in errors, page.exists()) == (2, True, False)
+    assert (status, "--html with --models --profile" in errors, page.exists()) == (2, True, False)

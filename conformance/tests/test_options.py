@@ -38,6 +38,54 @@ def test_senseless_value_is_a_wrong_call(command: Any, name: str, option: str, v
     assert option in errors
 
 
+IGNORED = [
+    ("bench --quick --batch=2", "--batch, --quick without --models"),
+    ("bench --profile --threads=1", "--profile, --threads without --models"),
+    ("bench --convolutions", "--convolutions without --models"),
+    ("bench --markdown=table.md", "--markdown without --models"),
+    ("bench --models --check --peaks=1e9,1e9", "--peaks, --check with --models"),
+    ("bench --models --profile --vs=onnxruntime", "--vs with --models --profile"),
+    ("bench --models --profile --html=page.html", "--html with --models --profile"),
+    ("bench --models --convolutions --quick", "--quick with --models --convolutions"),
+    ("fuzz --device=reference --programs=1 --seconds=5", "--seconds with --programs"),
+    ("fuzz --device=reference --replay=found.json --seed=1 --op=Add", "--seed, --op with --replay"),
+    ("mutants --framework --eighth=0 --changed=HEAD", "--eighth, --changed with --framework"),
+    ("mutants --list --device=cpu", "--device with --list"),
+]
+
+
+@pytest.mark.parametrize(("call", "named"), IGNORED)
+def test_option_that_would_change_nothing_is_a_wrong_call(command: Any, call: str, named: str) -> None:
+    status, _, errors = command(*call.split())
+    assert (status, errors) == (2, f"conformance: {named}: no effect; only options that have one are allowed\n")
+
+
+@pytest.mark.parametrize("call", ["bench --json", "report --output", "report --markdown"])
+def test_file_without_a_folder_is_a_wrong_call(command: Any, call: str, tmp_path: Path) -> None:
+    name, option = call.split()
+    files = ["report.json"] if name == "report" else []
+    status, _, errors = command(name, *files, f"{option}={tmp_path / 'absent' / 'file'}")
+    assert status == 2
+    assert "its folder does not exist" in errors
+
+
+def test_name_that_no_measurement_has_is_a_wrong_call(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONFORMANCE_CLEARED", "{}")
+    status, _, errors = command("bench", "--device=reference", "-k", "matmull")
+    assert status == 2
+    assert "-k 'matmull': no measurement has such a name" in errors
+
+
+def test_list_of_mutants_has_those_that_are_selected(command: Any) -> None:
+    _, output, _ = command("mutants", "--list", "--name=leak,gather-clamps")
+    assert [line.split(":")[0] for line in output.splitlines()] == ["leak", "gather-clamps"]
+
+
+def test_list_of_the_framework_has_those_that_are_selected(command: Any) -> None:
+    _, output, _ = command("mutants", "--framework", "--list", "--name=stale-sizes")
+    assert [line.split(":")[0] for line in output.splitlines()] == ["stale-sizes"]
+
+
 @pytest.mark.parametrize(
     ("name", "option"), [("hostile", "--seed=commit"), ("fuzz", "--seed=commit"), ("mutants", "--eighth=-1")]
 )

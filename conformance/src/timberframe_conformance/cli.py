@@ -22,6 +22,7 @@ from timberframe_conformance.commands import (
     current_commit,
     duration,
     open_device,
+    require_folders,
     select,
     split_names,
     whole,
@@ -209,9 +210,7 @@ def _run(given: argparse.Namespace, console: Console) -> int:
 
 def _check_outputs(options: Options, given: argparse.Namespace) -> None:
     """Refuses before the run what could not be written after it."""
-    for path in (given.json, given.html, given.junit):
-        if path is not None and not path.resolve().parent.is_dir():
-            raise UsageError(f"report {path}: its folder does not exist")
+    require_folders(given.json, given.html, given.junit)
     if given.bench and not given.submit:
         raise UsageError(f"--bench {given.bench} without --submit; figures are part of a submission")
     if given.bench and not given.bench.is_file():
@@ -346,6 +345,7 @@ def _report(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.reports.merge import load_all
     from timberframe_conformance.reports.terminal import summary, waiting
 
+    require_folders(given.output, given.junit, given.markdown)
     try:
         with waiting(console, 1.0) as update:
             runs, benches = load_all(given.files, lambda path: update(0.0, f"reading {path}"))
@@ -353,6 +353,8 @@ def _report(given: argparse.Namespace, console: Console) -> int:
         raise UsageError(str(e)) from e
     if given.junit and len(runs) != 1:
         raise UsageError(f"--junit with {len(runs)} reports of runs; one is required")
+    if not runs and (given.markdown or given.badges or not given.output):
+        raise UsageError(f"{counted(len(benches), 'bench')} without a report of a run; --output alone is required")
     if given.output:
         given.output.write_text(html(runs, benches) if runs else bench_html(benches), encoding="utf-8")
     if given.junit:

@@ -93,6 +93,28 @@ def whole(least: int) -> Callable[[str], int]:
     return read
 
 
+def refuse_ignored(given: argparse.Namespace, names: Iterable[str], context: str) -> None:
+    """UsageError where options are given that a call does not read.
+
+    names: of the options, as in ``given``; those that are left out are None, False or empty there. context: which call
+    it is, as in "without --models".
+    """
+    ignored = [
+        f"--{n.replace('_', '-')}"
+        for n in names
+        if getattr(given, n) not in (None, "") and getattr(given, n) is not False
+    ]
+    if ignored:
+        raise UsageError(f"{', '.join(ignored)} {context}: no effect; only options that have one are allowed")
+
+
+def require_folders(*files: Path | None) -> None:
+    """UsageError where a file that is to be written at the end of a call has no folder; None is no file."""
+    for path in files:
+        if path is not None and not path.resolve().parent.is_dir():
+            raise UsageError(f"report {path}: its folder does not exist; an existing one is required")
+
+
 def duration(text: str) -> float:
     """What argparse calls for seconds; its error names the option."""
     try:

@@ -13,7 +13,15 @@ from typing import Any
 
 from rich.console import Console
 
-from timberframe_conformance.commands import UsageError, open_device, split_names
+from timberframe_conformance.commands import (
+    UsageError,
+    cores,
+    open_device,
+    refuse_ignored,
+    require_folders,
+    split_names,
+    whole,
+)
 
 BENDING = (
     "OPENBLAS_",
@@ -29,6 +37,8 @@ BENDING = (
     "TF_XLA_",
 )
 """Prefixes of environment variables that change how fast numerical libraries are."""
+PLANNING = "plan of 10,000 nodes"
+"""The name of what is measured beside the measurements of kernels and of the executor."""
 Progress = Callable[[float, str], None]
 """Called with the share that is done, and the name of what comes next."""
 CLEARED = "CONFORMANCE_CLEARED"
@@ -51,15 +61,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--convolutions", action="store_true", help="models: their convolutions one by one, beside ONNX Runtime"
     )
-    parser.add_argument("--batch", type=_batches, metavar="A,B", help="models: batch sizes (default: 1,8)")
-    parser.add_argument("--threads", type=_count, metavar="N", help="models: on every side (default: one a core)")
+    parser.add_argument("--batch", type=_batches, metavar="A,B", help="models: batch sizes of inference (default: 1,8)")
+    parser.add_argument("--threads", type=whole(1), metavar="N", help="models: on every side (default: one a core)")
     parser.add_argument("--quick", action="store_true", help="models: few short samples, batch 1")
     parser.add_argument("--one-core", action="store_true", help="everything on one core")
     parser.add_argument(
         "-k", dest="keyword", default="", metavar="TEXT", help="only measurements whose name contains the text"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with charts, not with --profile")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with charts")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="models: write the tables for documents")
     parser.add_argument(
         "--peaks",
@@ -67,15 +77,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FLOPS,BYTES",
         help="what the device can do at best, a second, for the roofline: 4e12,3e11 (default: measured on the host)",
     )
-    parser.add_argument("--check", action="store_true", help="status 1 when a target is missed")
+    parser.add_argument("--check", action="store_true", help="status 1 when a target is missed; models have none")
     parser.set_defaults(command=bench)
-
-
-def _count(text: str) -> int:
-    """A number of at least 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is given; an integer of at least 1 is required")
-    return int(text)
 
 
 def _peaks(text: str) -> tuple[float, float]:
@@ -90,13 +93,12 @@ def _peaks(text: str) -> tuple[float, float]:
 
 
 def _batches(text: str) -> list[int]:
-    return [_count(part.strip()) for part in text.split(",")]
+    return [whole(1)(part) for part in text.split(",")]
 
 
 def bench(given: argparse.Namespace, console: Console) -> int:
     """Measures; status 1 where a target is missed with --check, or a model fails."""
-    if given.html and given.profile:
-        raise UsageError("--html with --profile; a page shows measurements, and --json writes profiles")
+    _check(given)
     if CLEARED not in os.environ:
         _start_again(given.one_core)
     from timberframe_conformance.bench.sides import installed
@@ -112,8 +114,7 @@ def bench(given: argparse.Namespace, console: Console) -> int:
 
         return bench_models(given, console, target, cleared)
     peers, absent = installed(["numpy"] if given.vs is None else split_names(given.vs))
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
-    figures = Figures(target.spec, cleared, cores, host=target.device.host_memory, given_peaks=given.peaks)
+    figures = Figures(target.spec, cleared, cores(), host=target.device.host_memory, given_peaks=given.peaks)
     for reason in absent:
         console.print(f"left out: {reason}", highlight=False)
     with waiting(console, 1.0) as update:
@@ -124,6 +125,22 @@ def bench(given: argparse.Namespace, console: Console) -> int:
     if given.html:
         given.html.write_text(bench_html([figures.to_dict()]), encoding="utf-8")
     return 1 if given.check and figures.missed else 0
+
+
+def _check(given: argparse.Namespace) -> None:
+    """Refuses options that the measurements asked for do not read, and files that could not be written after them."""
+    if not given.models:
+        of_models = ("profile", "convolutions", "batch", "threads", "quick", "markdown")
+        refuse_ignored(given, of_models, "without --models")
+    elif given.profile:
+        refuse_ignored(given, ("convolutions", "vs", "quick", "html", "markdown", "check"), "with --models --profile")
+    elif given.convolutions:
+        refuse_ignored(given, ("vs", "quick", "html", "peaks", "check"), "with --models --convolutions")
+    else:
+        refuse_ignored(given, ("peaks", "check"), "with --models")
+    if given.one_core and not hasattr(os, "sched_setaffinity"):
+        raise UsageError(f"--one-core: {sys.platform} binds no process to a core; leave it out")
+    require_folders(given.json, given.html, given.markdown)
 
 
 def measure(figures: Any, target: Any, peers: list[str], keyword: str, progress: Progress = lambda *_: None) -> None:
@@ -145,6 +162,9 @@ def measure(figures: Any, target: Any, peers: list[str], keyword: str, progress:
     parts.append((pipeline_measurements(target, peers, keyword), {}))
     wanted = [m for found, _ in parts for m in found if keyword in m.name]
     figures.without = {name: why for _, without in parts for name, why in without.items() if keyword in name}
+    plans = keyword in PLANNING
+    if not (wanted or figures.without or plans):
+        raise UsageError(f"-k {keyword!r}: no measurement has such a name; a part of one is required, as in -k matmul")
     figures.measurements = wanted
     isa = target.device.attributes.details.get("isa", "")
     before = peaks.copy_rate(), peaks.multiply_add_rate(isa) or 0.0
@@ -152,7 +172,7 @@ def measure(figures: Any, target: Any, peers: list[str], keyword: str, progress:
     figures.copy_rate = max(before[0], peaks.copy_rate())
     figures.memory_rate = peaks.copy_rate(peaks.MEMORY_BYTES)
     figures.multiply_add_rate = max(before[1], peaks.multiply_add_rate(isa) or 0.0) or None
-    if keyword in "plan of 10,000 nodes" and "executor" not in parts[0][1]:
+    if plans and "executor" not in parts[0][1]:
         figures.planning = planning_seconds(target)
         figures.planning_limit = PLANNING_LIMIT if target.device.host_memory else math.inf
 
@@ -197,7 +217,7 @@ def _start_again(one_core: bool) -> None:
     # With an outer pytest's variables, pytest-benchmark would think that it runs in a worker, and do nothing.
     environment = {k: v for k, v in os.environ.items() if k not in removed and not k.startswith("PYTEST_")}
     environment[CLEARED] = json.dumps(removed)
-    if one_core and hasattr(os, "sched_setaffinity"):
+    if one_core:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     sys.stdout.flush()
     os.execve(sys.executable, [sys.executable, "-m", "timberframe_conformance.cli", *sys.argv[1:]], environment)

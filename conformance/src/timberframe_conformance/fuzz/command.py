@@ -18,6 +18,7 @@ from timberframe_conformance.commands import (
     open_device,
     parse_seed,
     random_seed,
+    refuse_ignored,
     select,
     split_names,
     whole,
@@ -33,12 +34,16 @@ if TYPE_CHECKING:
     from timberframe_conformance.target import Target
 
 
+SECONDS = 60.0
+"""How long programs are drawn by default."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     parser.add_argument("--device", required=True, metavar="NAME", help="the device's name, such as acme or acme:1")
-    parser.add_argument("--seconds", type=duration, default=60.0, metavar="S", help="how long to draw programs")
+    parser.add_argument("--seconds", type=duration, metavar="S", help="how long to draw programs (default: 60)")
     parser.add_argument(
-        "--programs", type=whole(1), metavar="N", help="how many programs to draw, without a time limit"
+        "--programs", type=whole(1), metavar="N", help="how many programs to draw, in place of --seconds"
     )
     parser.add_argument(
         "--seed", default="", metavar="S", help="seed of the programs: a number or 'commit' (default: a random one)"
@@ -71,7 +76,7 @@ def fuzz(given: argparse.Namespace, console: Console) -> int:
         return _replay(given, console)
     pool = _pool(given.op, target)
     seed = parse_seed(given.seed) if given.seed else random_seed()
-    seconds = 1e9 if given.programs is not None else given.seconds
+    seconds = 1e9 if given.programs is not None else given.seconds or SECONDS
     end = 1 << 62 if given.programs is None else given.programs
     task = Task(
         given.device, seed, "", end=end, seconds=seconds, timeout=given.timeout, oracles=oracles, mutant=given.mutant,
@@ -102,6 +107,11 @@ def fuzz(given: argparse.Namespace, console: Console) -> int:
 
 
 def _check(given: argparse.Namespace) -> None:
+    if given.replay:
+        drawing = ("seconds", "programs", "seed", "store", "oracles", "op", "jobs")
+        refuse_ignored(given, drawing, "with --replay")
+    if given.programs is not None:
+        refuse_ignored(given, ("seconds",), "with --programs")
     if given.vs:
         try:
             from timberframe_conformance.fuzz.oracles import tensorflow as tensorflow

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markup import escape
 
-from timberframe_conformance.commands import UsageError, current_commit, open_device, split_names
+from timberframe_conformance.commands import (
+    UsageError,
+    current_commit,
+    open_device,
+    refuse_ignored,
+    select,
+    split_names,
+)
 
 if TYPE_CHECKING:
     from timberframe_conformance.mutants.prove import Proof
@@ -19,7 +26,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     parser.add_argument("--device", default="", metavar="NAME", help="whose kernels get the bugs (default: the best)")
-    parser.add_argument("--list", action="store_true", help="print the mutants")
+    parser.add_argument("--list", action="store_true", help="print the selected mutants")
     parser.add_argument("--name", default="", metavar="A,B", help="only these mutants")
     parser.add_argument(
         "--eighth",
@@ -40,21 +47,25 @@ def mutants(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.options import Options
     from timberframe_conformance.reports.terminal import waiting
 
+    if given.list:
+        refuse_ignored(given, ("device",), "with --list")
     if given.framework:
+        refuse_ignored(given, ("eighth", "changed"), "with --framework")
         from timberframe_conformance.fuzz.mutants import FRAMEWORK_MUTANTS
         from timberframe_conformance.fuzz.prove import prove_framework
 
         if given.list:
-            for bug in FRAMEWORK_MUTANTS.values():
+            for name in select(given.name, FRAMEWORK_MUTANTS, "mutant") or FRAMEWORK_MUTANTS:
+                bug = FRAMEWORK_MUTANTS[name]
                 console.print(f"{bug.name}: {bug.what}", highlight=False)
             return 0
         return prove_framework(given.device or _best_device(), given.name, console)
+    names = _selected(given, list(MUTANTS))
     if given.list:
-        for m in MUTANTS.values():
+        for m in map(MUTANTS.__getitem__, names):
             subject = "" if m.of_seam else f"{m.op}: "
             console.print(f"{m.name}: {subject}{m.what} ({', '.join(m.suites)})", highlight=False)
         return 0
-    names = _selected(given, list(MUTANTS))
     start = time.perf_counter()
     options = Options(given.device or _best_device())
     target = open_device(options)
