@@ -271,7 +271,8 @@ def _steps(session_of: Callable[[], Any]) -> None:
             return t + 1, h, total + tf.matmul(row, h, transpose_a=True)
 
         found = tf.while_loop(lambda t, *_: t < len(rows), body, [0, tf.zeros((2, 4)), first])[1:]
-        h, total = np.zeros((2, 4), F), start
+        h: np.ndarray = np.zeros((2, 4), F)
+        total = start
         for row in rows[list(order)]:
             z = np.concatenate([row, h], 1) @ weights + bias
             h = (z + (z @ weights.T)[:, 3:]) % 8
