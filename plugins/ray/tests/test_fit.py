@@ -143,3 +143,9 @@ def nothing_at_all() -> None:
 def test_numbers_of_processes_that_make_no_sense_are_refused() -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"workers is \(3, 2\); 1 <= fewest <= most"):
         tfr.fit(nothing_at_all, workers=(3, 2))
+
+
+@pytest.mark.parametrize("name", ["max_failures", "cpus", "seconds"])
+def test_numbers_below_0_are_refused(name: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"{name} is -1"):
+        tfr.fit(nothing_at_all, workers=1, **{name: -1})

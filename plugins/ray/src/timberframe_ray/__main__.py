@@ -15,9 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from timberframe_ray import engine
-from timberframe_ray.cluster import OBJECT_STORE_BYTES, Cluster, end_workers
+from timberframe_ray.cluster import OBJECT_STORE_BYTES, Cluster, end_workers, jobs_of
 from timberframe_ray.target import read_address
-from timberframe_sdk import OpError
+from timberframe_sdk import InvalidArgumentError, OpError
 
 _FOLDER = Path(tempfile.gettempdir()) / f"timberframe-ray-{os.getuid()}"
 _NO_IDLE_PROCESSES = {"prestart_worker_first_driver": False}
@@ -42,12 +42,14 @@ def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m timberframe_ray", description=__doc__)
     commands = parser.add_subparsers(required=True)
     up = commands.add_parser("up", help="starts Ray here, and a cluster's workers on it")
-    up.add_argument("--ps", type=int, default=0, help="tasks of job 'ps'")
-    up.add_argument("--workers", type=int, default=1, help="tasks of job 'worker'")
+    up.add_argument("--ps", type=_count, default=0, help="tasks of job 'ps'")
+    up.add_argument("--workers", type=_count, default=1, help="tasks of job 'worker'")
     up.add_argument("--name", default="local", help="the cluster's name: sessions are on ray:NAME")
-    up.add_argument("--cpus", type=int, default=os.cpu_count() or 1, help="for the processes of `fit`; all by default")
+    up.add_argument("--cpus", type=_count, help="for the processes of `fit`; all by default")
     up.add_argument("--dashboard", action="store_true", help="with Ray's dashboard")
-    up.add_argument("--object-store", type=int, default=OBJECT_STORE_BYTES, metavar="BYTES", help="shared memory")
+    up.add_argument(
+        "--object-store", type=_count, metavar="BYTES", help=f"shared memory; {OBJECT_STORE_BYTES} by default"
+    )
     up.set_defaults(run=_up)
     commands.add_parser("status", help="says what runs").set_defaults(run=_status)
     commands.add_parser("down", help="ends the workers, and the Ray that `up` started").set_defaults(run=_down)
@@ -56,6 +58,13 @@ def _arguments() -> argparse.ArgumentParser:
             "--folder", type=Path, default=_FOLDER, help="where Ray has sockets and logs: a short path"
         )
     return parser
+
+
+def _count(text: str) -> int:
+    """A number of at least 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is given; a whole number of at least 0 is required")
+    return int(text)
 
 
 def _address(folder: Path) -> str | None:
@@ -81,9 +90,12 @@ def _up(given: argparse.Namespace) -> int:
     folder: Path = given.folder
     if _head(folder) is None:
         _start(folder, given)
+    elif given.cpus is not None or given.object_store is not None or given.dashboard:
+        raise InvalidArgumentError(
+            f"up: Ray runs in {folder}; --cpus, --object-store and --dashboard are for its start, after `down`"
+        )
     engine.join(folder=str(given.folder))
-    jobs = {"ps": range(given.ps), "worker": range(given.workers)}
-    Cluster(given.name, {k: v for k, v in jobs.items() if v})
+    Cluster(given.name, jobs_of(given.ps, given.workers))
     _show()
     return 0
 
@@ -94,9 +106,11 @@ def _start(folder: Path, given: argparse.Namespace) -> None:
     ray = str(Path(sys.executable).with_name("ray"))
     if os.environ.get("RAY_AUTH_MODE", "token") == "token":  # makes one where this user has none
         subprocess.run([ray, "get-auth-token", "--generate"], stdout=subprocess.DEVNULL, check=True)
+    cpus = (os.cpu_count() or 1) if given.cpus is None else given.cpus
+    memory = OBJECT_STORE_BYTES if given.object_store is None else given.object_store
     command = [
-        ray, "start", "--head", "--block", "--port=0", f"--num-cpus={given.cpus}",
-        f"--include-dashboard={given.dashboard}", f"--object-store-memory={given.object_store}",
+        ray, "start", "--head", "--block", "--port=0", f"--num-cpus={cpus}",
+        f"--include-dashboard={given.dashboard}", f"--object-store-memory={memory}",
         f"--temp-dir={folder}", "--disable-usage-stats",
         f"--system-config={json.dumps({**engine.HEALTH, **_NO_IDLE_PROCESSES})}",
     ]  # fmt: skip

@@ -49,6 +49,7 @@ def fit(
 ) -> Result:
     """Calls `train_fn` in several new processes, which are one group (`timberframe_ray.group()`), until it returns.
 
+    train_fn: takes nothing; what it returns, and it itself, must be picklable.
     workers: how many processes, or the fewest and the most. It starts with as many as can be had, and when one is lost,
     or when another can be had, all start again. `train_fn` must go on from its last checkpoint: rank 0 restores it, as
     ``tf.train.MonitoredTrainingSession(checkpoint_dir=folder if rank == 0 else None, scaffold=...)`` does, and
@@ -61,6 +62,11 @@ def fit(
     fewest, most = (workers, workers) if isinstance(workers, int) else workers
     if not 1 <= fewest <= most:
         raise InvalidArgumentError(f"fit: workers is {workers}; 1 <= fewest <= most is required")
+    if max_failures < 0 or cpus < 0 or not seconds > 0:
+        raise InvalidArgumentError(
+            f"fit: max_failures is {max_failures}, cpus is {cpus:g}, seconds is {seconds:g}; at least 0, at least 0 "
+            "and more than 0 are required"
+        )
     start_here(cpus=max(1, round(most * cpus)))
     pool = _Pool(most, cpus)
     attempts: list[Attempt] = []

@@ -49,6 +49,10 @@ def pipeline(
     2019). Both leave a stage idle for (S - 1) / (M + S - 1) of the time, with S equal stages and M parts, and give the
     same bits.
     """
+    if not stages or microbatches < 1:
+        raise InvalidArgumentError(
+            f"pipeline: {len(stages)} stages, microbatches is {microbatches}; at least one of each is required"
+        )
     orders = [block_order(len(stages), s, microbatches, schedule) for s in range(len(stages))]
     if len(devices) != len(stages):
         raise InvalidArgumentError(

@@ -91,3 +91,7 @@ def test_what_makes_no_pipeline_is_refused() -> None:
         tfr.pipeline(optimizer, [stage(0)], ["/cpu:0"], x, x, loss_of, 2, "best")
     with pytest.raises(tf.errors.InvalidArgumentError, match="2 stages on 1 devices; one for each is required"):
         tfr.pipeline(optimizer, [stage(0), stage(1)], ["/cpu:0"], x, x, loss_of)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="1 stages, microbatches is 0; at least one of each"):
+        tfr.pipeline(optimizer, [stage(0)], ["/cpu:0"], x, x, loss_of, 0)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="0 stages, microbatches is 8; at least one of each"):
+        tfr.pipeline(optimizer, [], [], x, x, loss_of)

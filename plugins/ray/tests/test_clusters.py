@@ -1,0 +1,45 @@
+"""Clusters: what is refused when one is made, as it would change nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ray", reason="ray is not installed: it has no wheel for this Python or system")
+
+import timberframe as tf
+import timberframe_ray as tfr
+from timberframe_ray.__main__ import main
+
+
+@pytest.mark.parametrize(("ps", "workers"), [(-1, 1), (0, 0), (1, -2)])
+def test_numbers_of_tasks_that_make_no_cluster_are_refused(ps: int, workers: int) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"local_cluster: ps is {ps}, workers is {workers}; "):
+        tfr.local_cluster(ps, workers)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_settings_of_the_start_are_refused_where_ray_was_joined(tmp_path: Path) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="this process has joined the Ray at "):
+        tfr.local_cluster(folder=str(tmp_path))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="object_store_bytes is 100, and this process has joined"):
+        tfr.local_cluster(object_store_bytes=100)
+
+
+def test_a_cluster_that_runs_with_other_tasks_is_refused(cluster: tfr.Cluster) -> None:
+    required = "2 tasks of job 'worker' is required, but it runs with 1 task of job 'ps' and 2 tasks of job 'worker'"
+    with pytest.raises(tf.errors.AlreadyExistsError, match=required):
+        tfr.Cluster(cluster.name, {"worker": range(2)})
+
+
+def test_a_cluster_that_runs_with_these_tasks_is_found(cluster: tfr.Cluster) -> None:
+    found = tfr.Cluster(cluster.name, cluster.jobs)
+    assert found.process("worker", 1) == cluster.process("worker", 1)
+
+
+@pytest.mark.parametrize("option", ["--ps", "--workers", "--cpus", "--object-store"])
+def test_numbers_below_0_are_a_wrong_call(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["up", f"{option}=-1"])
+    assert f"{option}: '-1' is given; a whole number of at least 0 is required" in capsys.readouterr().err
