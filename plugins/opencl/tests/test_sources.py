@@ -43,14 +43,6 @@ def ops() -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        if not any(d.spec == SPEC for d in session.list_devices()):
-            pytest.skip("no OpenCL driver is installed")
-        yield session
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32"])
 def test_an_op_with_a_source_has_a_kernel_on_the_device(session: tf.Session, dtype: str) -> None:
     given = np.arange(6).reshape(2, 3).astype(dtype)

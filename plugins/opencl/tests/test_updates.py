@@ -14,31 +14,15 @@ from timberframe_accelerator import Source
 from timberframe_core.graph.apply import apply_op
 from timberframe_opencl import timberframe_devices
 
-CPU, OPENCL = "/device:CPU:0", "/device:OPENCL:0"
+OPENCL = "/device:OPENCL:0"
 WITHOUT_DOUBLE = "#define double tf_there_is_no_double\n"
-
-
-def results_on(spec: str, build: Callable[[], list[Any]], runs: int = 1) -> list[np.ndarray]:
-    """The values of `build`'s tensors in each run; skips if the device is missing."""
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        if not any(d.spec == spec for d in session.list_devices()):
-            pytest.skip("no OpenCL driver is installed")
-        with tf.device(spec):
-            made = build()
-        session.run(tf.global_variables_initializer())
-        return [x for _ in range(runs) for x in session.run(made)]
-
-
-def assert_same_bits(build: Callable[[], list[Any]], runs: int = 1) -> None:
-    for mine, theirs in zip(results_on(OPENCL, build, runs), results_on(CPU, build, runs), strict=True):
-        assert mine.tobytes() == theirs.tobytes()
 
 
 def variable(values: np.ndarray) -> Any:
     return tf.Variable(values, use_resource=True)
 
 
-def test_rows_that_are_named_often_are_updated_in_the_order_of_the_cpu() -> None:
+def test_rows_that_are_named_often_are_updated_in_the_order_of_the_cpu(assert_same_bits: Callable[..., None]) -> None:
     rng = np.random.default_rng(1)
     rows, gradient = rng.integers(0, 11, 2000), rng.standard_normal((2000, 5)).astype(np.float32)
 
@@ -52,23 +36,20 @@ def test_rows_that_are_named_often_are_updated_in_the_order_of_the_cpu() -> None
     assert_same_bits(build)
 
 
-def test_an_optimizer_leaves_its_variable_alone_when_another_kernel_failed() -> None:
-    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-        if not any(d.spec == OPENCL for d in session.list_devices()):
-            pytest.skip("no OpenCL driver is installed")
-        with tf.device(OPENCL):
-            state, rows = variable(np.ones((4, 2), np.float32)), tf.placeholder(tf.int32, [4])
-            gradient = tf.gather(tf.placeholder_with_default(np.ones((3, 2), np.float32), [3, 2]), rows)
-            update = apply_op("ResourceApplyGradientDescent", [state.handle, np.float32(0.5), gradient])
-        session.run(tf.global_variables_initializer())
-        with pytest.raises(tf.errors.InvalidArgumentError, match="index 7"):
-            session.run(update, {rows: [0, 1, 7, 2]})
-        np.testing.assert_array_equal(session.run(state), np.ones((4, 2), np.float32))
-        session.run(update, {rows: [0, 1, 2, 2]})
-        np.testing.assert_array_equal(session.run(state), np.full((4, 2), 0.5, np.float32))
+def test_an_optimizer_leaves_its_variable_alone_when_another_kernel_failed(session: tf.Session) -> None:
+    with tf.device(OPENCL):
+        state, rows = variable(np.ones((4, 2), np.float32)), tf.placeholder(tf.int32, [4])
+        gradient = tf.gather(tf.placeholder_with_default(np.ones((3, 2), np.float32), [3, 2]), rows)
+        update = apply_op("ResourceApplyGradientDescent", [state.handle, np.float32(0.5), gradient])
+    session.run(tf.global_variables_initializer())
+    with pytest.raises(tf.errors.InvalidArgumentError, match="index 7"):
+        session.run(update, {rows: [0, 1, 7, 2]})
+    np.testing.assert_array_equal(session.run(state), np.ones((4, 2), np.float32))
+    session.run(update, {rows: [0, 1, 2, 2]})
+    np.testing.assert_array_equal(session.run(state), np.full((4, 2), 0.5, np.float32))
 
 
-def test_a_stream_goes_on_as_on_the_cpu() -> None:
+def test_a_stream_goes_on_as_on_the_cpu(assert_same_bits: Callable[..., None]) -> None:
     def build() -> list[Any]:
         tf.set_random_seed(5)
         return [
