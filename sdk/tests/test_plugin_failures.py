@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from timberframe_core.failures import describe_failure
 from timberframe_core.plugin import loader
-from timberframe_core.plugin.failures import describe_failure
 from timberframe_sdk.testing.installed import installed_plugin
 
 Loaded = Callable[[str], loader.PluginRegistry]

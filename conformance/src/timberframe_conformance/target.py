@@ -18,11 +18,11 @@ from timberframe_conformance.kernels_used import Lookups
 from timberframe_conformance.options import Options
 from timberframe_conformance.profile import Profile, load_profile
 from timberframe_core.errors import OpError
+from timberframe_core.failures import describe_failure
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin import loader
 from timberframe_core.plugin.contracts import UNKNOWN_RANK, AllocatorStatistics, Device, KernelNode, Value
-from timberframe_core.plugin.failures import describe_failure
 from timberframe_core.plugin.nodes import UNIT_KERNELS
 from timberframe_core.runtime.devices import devices_for
 from timberframe_core.runtime.targets import find_target

@@ -13,10 +13,10 @@ from typing import Any
 from timberframe_core import logging
 from timberframe_core.config import SessionConfig
 from timberframe_core.errors import OpError, UnavailableError
+from timberframe_core.failures import describe_failure
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin import loader
-from timberframe_core.plugin.failures import describe_failure
 from timberframe_core.runtime.devices import devices_for
 from timberframe_core.standard_output import run_command
 

@@ -99,7 +99,9 @@ def _cached(op: _OpDef) -> _Callable[..., _Any]:
 def __getattr__(name: str) -> _Any:
     op = None if name.startswith("__") else _find(name)
     if op is None:
-        raise AttributeError(f"tf.raw_ops has no op {name!r}; names are those of registered ops")
+        missing = {op.replace(">", "_"): why for op, why in _registry.missing().items()}
+        why = missing.get(name.replace(">", "_"), "names are those of registered ops")
+        raise AttributeError(f"tf.raw_ops has no op {name!r}; {why}")
     return _cached(op)
 
 

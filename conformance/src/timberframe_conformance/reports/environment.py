@@ -17,8 +17,8 @@ from timberframe_conformance.commit import commit_number
 from timberframe_conformance.isolation.asking import unanswered
 from timberframe_conformance.isolation.loading import excluded
 from timberframe_core.errors import UnavailableError
+from timberframe_core.failures import describe_failure
 from timberframe_core.plugin import loader
-from timberframe_core.plugin.failures import describe_failure
 
 PACKAGES = (
     "timberframe-core",

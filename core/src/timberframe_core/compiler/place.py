@@ -14,6 +14,7 @@ from timberframe_core.compiler.support import kernel_node, refused, support
 from timberframe_core.compiler.whole_bodies import why_driven
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import InvalidArgumentError, NoKernelError, UnavailableError
+from timberframe_core.failures import describe_failure
 from timberframe_core.graph.device_spec import DeviceSpec
 from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.operation import Operation
@@ -21,7 +22,6 @@ from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.accelerators import accelerators
 from timberframe_core.plugin.contracts import DEPENDS, Device, KernelNode, Support
-from timberframe_core.plugin.failures import describe_failure
 from timberframe_core.plugin.host_ops import find_host_op
 from timberframe_core.plugin.kernels import KernelRegistry
 

@@ -82,11 +82,12 @@ def find_ops(
 
 
 def raise_missing(missing: Counter[str]) -> None:
-    """NotFoundError that names all unknown ops at once, if there are any."""
+    """NotFoundError that names all unknown ops at once, if there are any, and what is wrong with their packages."""
     if missing:
         names = ", ".join(f"{name} ({count} nodes)" if count > 1 else name for name, count in sorted(missing.items()))
+        failures = "".join(f"; {name}: {why}" for name, why in registry.missing().items() if name in missing)
         raise NotFoundError(
-            f"GraphDef: no op is registered as {names}; every op of an imported graph must be registered"
+            f"GraphDef: no op is registered as {names}; every op of an imported graph must be registered{failures}"
         )
 
 

@@ -15,10 +15,10 @@ import pluggy
 
 from timberframe_core import logging
 from timberframe_core.errors import FailedPreconditionError, InternalError, InvalidArgumentError, UnavailableError
+from timberframe_core.failures import describe_failure
 from timberframe_core.plugin import host_ops
 from timberframe_core.plugin.contracts import Device, KernelDef
 from timberframe_core.plugin.device_defaults import complete
-from timberframe_core.plugin.failures import describe_failure
 from timberframe_core.plugin.hooks import HookSpecs
 from timberframe_core.plugin.kernels import KernelRegistry, of_plugins
 from timberframe_core.plugin.passes import PassRegistry

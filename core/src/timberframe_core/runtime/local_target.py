@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from timberframe_core.config import SessionConfig
 from timberframe_core.errors import FailedPreconditionError
+from timberframe_core.failures import describe_failure
 from timberframe_core.plugin import loader
 from timberframe_core.plugin.contracts import Device
-from timberframe_core.plugin.failures import describe_failure
 from timberframe_core.runtime.devices import devices_for
 from timberframe_core.runtime.targets import register_target
 

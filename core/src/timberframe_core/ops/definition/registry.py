@@ -5,19 +5,15 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator
-from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from timberframe_core.errors import AlreadyExistsError, NotFoundError
+from timberframe_core.ops.definition import packages
 from timberframe_core.ops.definition.index import import_all, indexed_ops
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
     from timberframe_core.ops.definition.opdef import OpDef
-
-ENTRY_POINT_GROUP = "timberframe.ops"
 
 _ops: dict[str, OpDef] = {}
 _modules: dict[str, str] = {}
@@ -78,16 +74,19 @@ def unregister(name: str) -> None:
 
 
 def find(name: str) -> OpDef | None:
-    """The op, importing the module that defines it or the package whose entry point names it; None if nobody has it."""
+    """The op, importing the module that defines it or the package whose entry point names it; None if nobody has it.
+
+    Where that package cannot be imported, `missing` says why.
+    """
     op = _ops.get(name)
     if op is None:
         indexed = indexed_ops().get(name)
         if indexed is not None:
             import_module(indexed.module)
         else:
-            for entry in _entry_points():
+            for entry in packages.entries():
                 if entry.name == name:
-                    entry.load()
+                    packages.load(entry)
         op = _ops.get(name)
     return op
 
@@ -103,20 +102,20 @@ def type_attrs(name: str) -> tuple[str, ...]:
     return tuple(a.name for a in get(name).attrs.values() if a.kind in ("type", "list(type)"))
 
 
-@cache
-def _entry_points() -> tuple[EntryPoint, ...]:
-    """The entry points of ops, read once: that takes milliseconds, and some nodes, such as fused ones, have no op."""
-    from importlib.metadata import entry_points  # here, since it takes long to import
-
-    return tuple(entry_points(group=ENTRY_POINT_GROUP))
+def missing() -> dict[str, str]:
+    """Ops of installed packages that were looked for and are not there, with package, entry point and error."""
+    absent = {entry.name: packages.absence(entry) for entry in packages.entries() if entry.name not in _ops}
+    return {name: why for name, why in absent.items() if why is not None}
 
 
 def get(name: str) -> OpDef:
-    """The op; raises NotFoundError with the nearest names."""
+    """The op; raises NotFoundError with the nearest names, or with what is wrong with the package that has it."""
     op = find(name)
     if op is None:
         import_all()
         op = _ops.get(name)
+    if op is None and name in missing():
+        raise NotFoundError(f"op {name}: not registered; {missing()[name]}")
     if op is None:
         import difflib
 
@@ -127,9 +126,9 @@ def get(name: str) -> OpDef:
 
 
 def all_ops() -> Iterator[OpDef]:
-    """Every op, by name, those of installed plugins included."""
+    """Every op, by name, those of installed packages included, as far as these can be imported."""
     import_all()
-    for entry in _entry_points():
+    for entry in packages.entries():
         if entry.name not in _ops:
-            entry.load()
+            packages.load(entry)
     return iter([_ops[name] for name in sorted(_ops)])
