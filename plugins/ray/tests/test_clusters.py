@@ -28,8 +28,8 @@ def test_settings_of_the_start_are_refused_where_ray_was_joined(tmp_path: Path) 
 
 
 def test_a_cluster_that_runs_with_other_tasks_is_refused(cluster: tfr.Cluster) -> None:
-    required = "2 tasks of job 'worker' is required, but it runs with 1 task of job 'ps' and 2 tasks of job 'worker'"
-    with pytest.raises(tf.errors.AlreadyExistsError, match=required):
+    running = "it runs with 1 task of job 'ps' and 2 tasks of job 'worker', and 2 tasks of job 'worker' are asked for"
+    with pytest.raises(tf.errors.AlreadyExistsError, match=running):
         tfr.Cluster(cluster.name, {"worker": range(2)})
 
 

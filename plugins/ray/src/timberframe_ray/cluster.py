@@ -59,8 +59,8 @@ def _check_running(name: str, jobs: Mapping[str, Sequence[int]]) -> None:
         running = engine.describe(engine.find_worker(name, job, task))["jobs"]
         if running != {k: list(v) for k, v in jobs.items()}:
             raise AlreadyExistsError(
-                f"cluster '{name}': {_tasks(jobs)} is required, but it runs with {_tasks(running)}; end that first, or "
-                "give this one another name"
+                f"cluster '{name}': it runs with {_tasks(running)}, and {_tasks(jobs)} are asked for; end that first, "
+                "or give the new one another name"
             )
 
 

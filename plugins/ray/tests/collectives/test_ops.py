@@ -22,12 +22,6 @@ def alone() -> Iterator[tfr.Group]:
     tfr.leave()
 
 
-@pytest.fixture(autouse=True)
-def fresh_graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
-
-
 @pytest.mark.slow
 def test_values_and_gradients_in_two_processes(programs: Any) -> None:
     found = programs.in_processes(2, programs.collectives)

@@ -23,12 +23,6 @@ def alone() -> Iterator[tfr.Group]:
     tfr.leave()
 
 
-@pytest.fixture(autouse=True)
-def fresh_graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
-
-
 @pytest.mark.slow
 def test_two_processes_train_as_one_with_the_whole_batch(programs: Any) -> None:
     found = programs.in_processes(2, programs.trained_in_each_way)

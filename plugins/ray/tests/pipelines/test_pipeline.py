@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,6 @@ from timberframe_ray.pipeline import block_order
 from timberframe_sdk.testing import reference_device
 
 sdk.register_plugin("reference", reference_device)
-
-
-@pytest.fixture(autouse=True)
-def fresh_graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def stage(number: int) -> Callable[[Any], Any]:
