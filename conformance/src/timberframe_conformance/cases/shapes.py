@@ -29,6 +29,11 @@ TERNARY: tuple[Shapes, ...] = (
 )  # fmt: skip
 
 
+def broadcast_together(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether two shapes are broadcast, by NumPy's rules."""
+    return all(x == y or 1 in (x, y) for x, y in zip(a[::-1], b[::-1], strict=False))
+
+
 def _infer(op: OpDef, attrs: Mapping[str, Any], shapes: Shapes) -> list[Shape] | None:
     context = InferenceContext(op, "probe", attrs, shapes, [None] * len(shapes), [a.dtype for a in op.inputs])  # type: ignore[misc]  # dtypes do not matter here
     try:

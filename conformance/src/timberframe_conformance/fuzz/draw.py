@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_conformance.case import Types
+from timberframe_conformance.cases.shapes import broadcast_together
 from timberframe_conformance.cases.trials import Trial, fits, input_dtype
 from timberframe_conformance.cases.values import fixed_array, make_array
 from timberframe_conformance.fuzz.draw_flow import FLOW
@@ -217,7 +218,7 @@ class Drawer:
             ref = self.pick([dtype]) if self.chance(0.85) else None
             if ref is not None and not self._is_accepted(ref, arg):
                 ref = None
-            if ref is not None and shape is not None and not _broadcasts(self.sketch.value(ref).shape, shape):
+            if ref is not None and shape is not None and not broadcast_together(self.sketch.value(ref).shape, shape):
                 ref = self.adapted(ref, shape)
             if ref is None:
                 near = self.choose([shape, shape, shape[-1:], ()]) if shape is not None else self.choose(SHAPES)
@@ -384,7 +385,3 @@ SHAPES: tuple[tuple[int, ...], ...] = (
     (5, 2),
     (2, 2, 2),
 )
-
-
-def _broadcasts(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    return all(x == y or 1 in (x, y) for x, y in zip(a[::-1], b[::-1], strict=False))

@@ -66,8 +66,8 @@ class Sketch:
         try:
             with quiet():
                 if step.kind in ("variable", "table"):
-                    self._interpreter._run(self._builder.built.initializers[-1:], self._known)
-                values = [np.asarray(v) for v in self._interpreter._run(list(tensors), self._known)]
+                    self._interpreter.run_on(self._builder.built.initializers[-1:], self._known)
+                values = [np.asarray(v) for v in self._interpreter.run_on(list(tensors), self._known)]
         except Exception:  # NumPy's references may raise any exception for inputs that an op would refuse
             return None
         return values if all(v.size <= MOST_ELEMENTS for v in values) else None

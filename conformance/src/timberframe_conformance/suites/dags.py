@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from timberframe_conformance.case import Case, Measured, generator
+from timberframe_conformance.cases.shapes import broadcast_together
 from timberframe_conformance.twin import Twin, Value
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
@@ -91,12 +92,8 @@ def _step(
     name = known[int(rng.integers(len(known)))]
     if name in UNARY:
         return twin.op(name, [x])
-    partners = [v for v in values if _broadcasts(x.wide.shape, v.wide.shape)]
+    partners = [v for v in values if broadcast_together(x.wide.shape, v.wide.shape)]
     return twin.op(name, [x, partners[int(rng.integers(len(partners)))]])
-
-
-def _broadcasts(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    return all(x == y or 1 in (x, y) for x, y in zip(a[::-1], b[::-1], strict=False))
 
 
 def _shape_step(twin: Twin, x: Value, values: list[Value], rng: np.random.Generator, what: str) -> Value | None:

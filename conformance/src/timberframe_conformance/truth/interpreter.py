@@ -47,9 +47,10 @@ class Interpreter:
 
         Whatever a reference raises comes through; NotInterpretedError where there is none.
         """
-        return self._run(list(fetches), {t: widen(np.asarray(x, _kept(x, t))) for t, x in feeds.items()}, True)
+        return self.run_on(list(fetches), {t: widen(np.asarray(x, _kept(x, t))) for t, x in feeds.items()})
 
-    def _run(self, fetches: list[Any], known: dict[Any, Any], outermost: bool = False) -> list[Any]:
+    def run_on(self, fetches: list[Any], known: dict[Any, Any]) -> list[Any]:
+        """As `run`, with values of any tensors, to which those are added that are computed; floats are as wide there."""
         for op in self._order(fetches, known):
             inputs = [known[t] for t in op.inputs]
             for t, value in zip(op.outputs, self._outputs(op, inputs), strict=True):
@@ -122,7 +123,7 @@ class Interpreter:
         """What a function of the operation's graph gives."""
         body = op.graph.find_function(name)
         fetches = [*body.outputs, *body.control_outputs]
-        return self._run(fetches, dict(zip(body.inputs, inputs, strict=True)))[: len(body.outputs)]
+        return self.run_on(fetches, dict(zip(body.inputs, inputs, strict=True)))[: len(body.outputs)]
 
     def loop(self, op: Any, inputs: list[Any]) -> tuple[Any, ...]:
         values: Sequence[Any] = inputs
