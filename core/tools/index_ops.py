@@ -11,13 +11,14 @@ from timberframe_core.ops.definition import index, registry
 
 
 def index_as_text() -> str:
-    """One line for each module, as imported now: its ops, and of each the attrs that are dtypes."""
+    """One line for each module, as imported now: its ops, and of each what an `IndexedOp` has besides the module."""
     package = "timberframe_core.ops."
-    found: dict[str, dict[str, list[str]]] = {}
+    found: dict[str, dict[str, list[object]]] = {}
     for op in registry.all_ops():
         module = registry.module_of(op.name)
         if module.startswith(package):
-            found.setdefault(module.removeprefix(package), {})[op.name] = list(registry.type_attrs(op.name))
+            known = [registry.type_attrs(op.name), registry.input_count(op.name)]
+            found.setdefault(module.removeprefix(package), {})[op.name] = known
     lines = [f"{json.dumps(module)}: {json.dumps(ops)}" for module, ops in sorted(found.items())]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

@@ -99,6 +99,21 @@ def test_types_that_mean_nothing_are_refused(allowed: Any, words: str) -> None:
         loader.registry.add("typo", plugin(KernelDef("MatMul", "CPU", lambda node: None, allowed, label="typo")))
 
 
+@pytest.mark.parametrize("pair", [(0, 3), (0, -1)])
+def test_an_inplace_pair_of_an_input_that_is_not_there_is_refused(pair: tuple[int, int]) -> None:
+    words = rf"kernel Relu on CPU: inplace has \({pair[0]}, {pair[1]}\); .* the op has 1 inputs"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        loader.registry.add("typo", plugin(KernelDef("Relu", "CPU", lambda node: None, inplace=(pair,), label="typo")))
+
+
+@pytest.mark.parametrize(
+    "kernel", [KernelDef("Rleu", "CPU", lambda node: None), KernelDef("Relu", "CPU", lambda node: None, {"X": ()})]
+)
+def test_an_error_of_registration_names_the_line_of_the_builder(kernel: KernelDef) -> None:
+    with pytest.raises(tf.errors.OpError, match=rf"kernel {kernel.op} on CPU: .*  \[.*test_mistakes\.py:\d+\]$"):
+        loader.registry.add("typo", plugin(kernel))
+
+
 def test_a_wrong_device_option_is_an_error_of_the_session() -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"izza"):
         tf.Session(config=tf.SessionConfig(device_options={"CPU": {"izza": "avx2"}}))

@@ -55,7 +55,7 @@ def define_ops() -> None:
         doc="Twice x.", shape=lambda c: [c.shapes[0]], reference=lambda attrs, x: x * 2, accuracy=EXACT,
         samples=lambda: [Sample([Arg((n,))]) for n in (4, 7)],
     )  # fmt: skip
-    for name in ("Raises", "Undecided", "Both"):
+    for name in ("Raises", "Undecided", "Both", "Agrees"):
         define_op(
             f"Acme>{name}", inputs=["x: float"], outputs=["y: float"], doc="x.", shape=lambda c: [c.shapes[0]],
             reference=lambda attrs, x: x, accuracy=EXACT,
@@ -85,6 +85,7 @@ def kernels(device: str) -> list[KernelDef]:
         KernelDef("Acme>Even", device, build_double, suits=even),
         KernelDef("Acme>Raises", device, build_double, suits=raises),
         KernelDef("Acme>Undecided", device, build_double, suits=lambda node: DEPENDS),
+        KernelDef("Acme>Agrees", device, build_double, suits=lambda node: True),  # type: ignore[arg-type, return-value]
         KernelDef("Acme>Both", device, build_double, suits=lambda node: "it takes nothing", priority=1),
         KernelDef("Acme>Both", device, doubling(1)),
     ]
@@ -271,6 +272,14 @@ def test_a_kernel_must_decide_when_all_shapes_are_known(session: tf.Session) -> 
     x = tf.placeholder(tf.float32, [4])
     with pytest.raises(tf.errors.InternalError, match=r"depends on shapes, all of which are known"):
         session.run(apply_op("Acme>Undecided", [x]), {x: np.ones(4)})
+
+
+def test_an_answer_of_another_kind_is_an_error(session: tf.Session) -> None:
+    x = tf.placeholder(tf.float32, [4])
+    with pytest.raises(
+        tf.errors.InternalError, match=r"suits of kernel .* returned True; None, a reason or DEPENDS is"
+    ):
+        session.run(apply_op("Acme>Agrees", [x]), {x: np.ones(4)})
 
 
 @pytest.mark.parametrize("device", ["CPU", "NUMPY"])

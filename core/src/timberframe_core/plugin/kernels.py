@@ -9,7 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 from timberframe_core.dtypes import BY_NAME, DType
-from timberframe_core.errors import AlreadyExistsError, InternalError, InvalidArgumentError, NoKernelError, UnknownError
+from timberframe_core.errors import (
+    AlreadyExistsError,
+    InternalError,
+    InvalidArgumentError,
+    NoKernelError,
+    NotFoundError,
+    UnknownError,
+)
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.contracts import DEPENDS, UNKNOWN_RANK, KernelDef, KernelNode, Support
@@ -184,6 +191,10 @@ class KernelRegistry:
             answer = kernel.suits(node)
         except Exception as e:
             raise UnknownError(f"{self._named(kernel, node)} raised {type(e).__name__}: {e}", node.name) from e
+        if not (answer is None or answer is DEPENDS or isinstance(answer, str)):
+            raise InternalError(
+                f"{self._named(kernel, node)} returned {answer!r}; None, a reason or DEPENDS is required", node.name
+            )
         if answer is DEPENDS and not node.placing:
             raise InternalError(
                 f"{self._named(kernel, node)} depends on shapes, all of which are known; None or a reason is required",
@@ -254,23 +265,49 @@ def of_plugins(registry: KernelRegistry, plugins: Collection[str]) -> KernelRegi
 
 
 def _check(kernel: KernelDef) -> None:
-    """Raises NotFoundError for an op that nobody defines, InvalidArgumentError for types that name no attr or dtype.
+    """Raises NotFoundError for an op that nobody defines, InvalidArgumentError for types or inputs that it has not.
 
-    The package of a vendor's op (``Vendor>Op``) may be absent: its kernels then wait for nothing.
+    The package of a vendor's op (``Vendor>Op``) may be absent: its kernels then wait for nothing. Messages end with the
+    place of the builder.
     """
-    known = _checked_pattern(kernel) if kernel.covers else _type_attrs(kernel.op)
+    try:
+        known = _checked_pattern(kernel) if kernel.covers else _type_attrs(kernel.op)
+        _check_types(kernel, known)
+        if kernel.inplace and known is not None:
+            _check_inplace(kernel)
+    except (NotFoundError, InvalidArgumentError) as e:
+        code = getattr(kernel.build, "__code__", None)
+        where = f"  [{code.co_filename}:{code.co_firstlineno}]" if code is not None else f"  [{kernel.origin()}]"
+        raise type(e)(f"kernel {kernel.op} on {kernel.device}: {e.message}{where}") from e
+
+
+def _check_types(kernel: KernelDef, known: Sequence[str] | None) -> None:
+    """InvalidArgumentError for names that are no dtypes or type attrs; known: the latter, None if they are not."""
     for name, allowed in kernel.types.items():
         if known is not None and name not in known:
-            raise InvalidArgumentError(
-                f"kernel {kernel.op} on {kernel.device}: types names {name!r}; the op's type attrs are "
-                f"{', '.join(known) or 'none'}"
-            )
+            raise InvalidArgumentError(f"types names {name!r}; the op's type attrs are {', '.join(known) or 'none'}")
         wrong = [d for d in allowed if d not in BY_NAME or BY_NAME[d].name != d]
         if wrong:
+            raise InvalidArgumentError(f"{', '.join(map(repr, wrong))} in types; names such as 'float32' are required")
+
+
+def _check_inplace(kernel: KernelDef) -> None:
+    """InvalidArgumentError where an output is to take over the memory of an input that the op has not."""
+    count = _input_count(kernel)
+    for output, input in kernel.inplace:
+        if output < 0 or input < 0 or (count is not None and input >= count):
             raise InvalidArgumentError(
-                f"kernel {kernel.op} on {kernel.device}: {', '.join(map(repr, wrong))} in types; "
-                "names such as 'float32' are required"
+                f"inplace has ({output}, {input}); pairs of an output and an input are required, and the op has "
+                f"{'a list of' if count is None else count} inputs, counted from 0"
             )
+
+
+def _input_count(kernel: KernelDef) -> int | None:
+    """Number of the inputs of the kernel's nodes; None where a list is among them."""
+    if not kernel.covers:
+        return registry.input_count(kernel.op)
+    parts = {part.name for part in kernel.covers}
+    return len({name for part in kernel.covers for name in part.inputs} - parts)
 
 
 def _type_attrs(op: str) -> tuple[str, ...] | None:
@@ -280,7 +317,7 @@ def _type_attrs(op: str) -> tuple[str, ...] | None:
 
 def _checked_pattern(kernel: KernelDef) -> tuple[str, ...]:
     """The type attrs of the last op; NotFoundError for an unknown op, InvalidArgumentError for a wrong pattern."""
-    head = f"kernel {kernel.op} on {kernel.device}: covers"
+    head = "covers"
     if ">" not in kernel.op or registry.find(kernel.op) is not None:
         raise InvalidArgumentError(f"{head} nodes as {kernel.op!r}; a name of its own, 'Vendor>Name', is required")
     type_attrs = [registry.type_attrs(part.op) for part in kernel.covers]

@@ -17,19 +17,23 @@ FILE = Path(__file__).with_name("index.json")
 
 
 class IndexedOp(NamedTuple):
-    """What is known of an op: its module, and names of the attrs that are dtypes, which kernels are checked against."""
+    """What is known of an op: its module, and what kernels are checked against.
+
+    type_attrs: names of the attrs that are dtypes. inputs: their number, None where one is a list.
+    """
 
     module: str
     type_attrs: tuple[str, ...]
+    inputs: int | None
 
 
 @cache
 def indexed_ops() -> dict[str, IndexedOp]:
     """The ops of the core, by name."""
     return {
-        name: IndexedOp(f"{_PACKAGE}.{module}", tuple(type_attrs))
+        name: IndexedOp(f"{_PACKAGE}.{module}", tuple(type_attrs), inputs)
         for module, ops in json.loads(FILE.read_bytes()).items()
-        for name, type_attrs in ops.items()
+        for name, (type_attrs, inputs) in ops.items()
     }
 
 

@@ -102,6 +102,15 @@ def type_attrs(name: str) -> tuple[str, ...]:
     return tuple(a.name for a in get(name).attrs.values() if a.kind in ("type", "list(type)"))
 
 
+def input_count(name: str) -> int | None:
+    """Number of an op's inputs, None where one is a list; found and raised as by `type_attrs`."""
+    indexed = None if name in _ops else indexed_ops().get(name)
+    if indexed is not None:
+        return indexed.inputs
+    inputs = get(name).inputs
+    return None if any(a.is_list for a in inputs) else len(inputs)
+
+
 def missing() -> dict[str, str]:
     """Ops of installed packages that were looked for and are not there, with package, entry point and error."""
     absent = {entry.name: packages.absence(entry) for entry in packages.entries() if entry.name not in _ops}
