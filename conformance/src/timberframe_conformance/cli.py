@@ -72,7 +72,36 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="conformance", description="Judges Timberframe devices.")
     commands = parser.add_subparsers(required=True, metavar="command")
 
-    run = commands.add_parser("run", help="run the suite on a device")
+    _add_run(commands.add_parser("run", help="run the suite on a device"))
+
+    verify = commands.add_parser("verify", help="say whether a submission of `run --submit` is what it seems")
+    verify.add_argument("folder", type=Path, metavar="DIR")
+    verify.set_defaults(command=_verify)
+
+    cases = commands.add_parser("list", help="print the ids of the cases")
+    _selection(cases)
+    cases.set_defaults(command=_list)
+
+    repro = commands.add_parser("repro", help="print a script that shows one case")
+    repro.add_argument("case", metavar="CASE")
+    repro.add_argument("--device", required=True, metavar="NAME")
+    repro.set_defaults(command=_repro)
+
+    compare = commands.add_parser("compare", help="show what changed between two JSON reports")
+    compare.add_argument("before", type=Path, metavar="A.json")
+    compare.add_argument("after", type=Path, metavar="B.json")
+    compare.set_defaults(command=_compare)
+
+    _add_report(
+        commands.add_parser("report", help="make a page of JSON reports and benches, or a summary or JUnit XML of one")
+    )
+
+    for name, (text, add_arguments) in _LARGE_COMMANDS.items():
+        add_arguments(commands.add_parser(name, help=text))
+    return parser
+
+
+def _add_run(run: argparse.ArgumentParser) -> None:
     _selection(run)
     run.add_argument(
         "--jobs",
@@ -94,37 +123,14 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--mutant", default="", metavar="NAME", help="put a known bug into the device's kernels first")
     run.set_defaults(command=_run)
 
-    verify = commands.add_parser("verify", help="say whether a submission of `run --submit` is what it seems")
-    verify.add_argument("folder", type=Path, metavar="DIR")
-    verify.set_defaults(command=_verify)
 
-    cases = commands.add_parser("list", help="print the ids of the cases")
-    _selection(cases)
-    cases.set_defaults(command=_list)
-
-    repro = commands.add_parser("repro", help="print a script that shows one case")
-    repro.add_argument("case", metavar="CASE")
-    repro.add_argument("--device", required=True, metavar="NAME")
-    repro.set_defaults(command=_repro)
-
-    compare = commands.add_parser("compare", help="show what changed between two JSON reports")
-    compare.add_argument("before", type=Path, metavar="A.json")
-    compare.add_argument("after", type=Path, metavar="B.json")
-    compare.set_defaults(command=_compare)
-
-    report = commands.add_parser(
-        "report", help="make a page of JSON reports and benches, or a summary or JUnit XML of one"
-    )
+def _add_report(report: argparse.ArgumentParser) -> None:
     report.add_argument("files", type=Path, nargs="+", metavar="FILE.json", help="of `run --json` or `bench --json`")
     report.add_argument("--output", type=Path, metavar="PAGE.html", help="write a page of all of them")
     report.add_argument("--markdown", type=Path, metavar="FILE", help="write a list of the devices")
     report.add_argument("--badges", type=Path, metavar="DIR", help="write a badge for each device and level, as SVG")
     report.add_argument("--junit", type=Path, metavar="FILE", help="of one report")
     report.set_defaults(command=_report)
-
-    for name, (text, add_arguments) in _LARGE_COMMANDS.items():
-        add_arguments(commands.add_parser(name, help=text))
-    return parser
 
 
 def _selection(parser: argparse.ArgumentParser) -> None:

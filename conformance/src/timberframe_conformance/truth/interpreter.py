@@ -50,7 +50,7 @@ class Interpreter:
         return self.run_on(list(fetches), {t: widen(np.asarray(x, _kept(x, t))) for t, x in feeds.items()})
 
     def run_on(self, fetches: list[Any], known: dict[Any, Any]) -> list[Any]:
-        """As `run`, with values of any tensors, to which those are added that are computed; floats are as wide there."""
+        """As `run`, with the values of any tensors, as wide; those that are computed are added to them."""
         for op in self._order(fetches, known):
             inputs = [known[t] for t in op.inputs]
             for t, value in zip(op.outputs, self._outputs(op, inputs), strict=True):

@@ -59,14 +59,8 @@ def fit(
     Errors of `train_fn` itself are raised at once, with a note of the rank and its traceback. Ray is started on this
     machine where this process has not joined it.
     """
-    fewest, most = (workers, workers) if isinstance(workers, int) else workers
-    if not 1 <= fewest <= most:
-        raise InvalidArgumentError(f"fit: workers is {workers}; 1 <= fewest <= most is required")
-    if max_failures < 0 or cpus < 0 or not seconds > 0:
-        raise InvalidArgumentError(
-            f"fit: max_failures is {max_failures}, cpus is {cpus:g}, seconds is {seconds:g}; at least 0, at least 0 "
-            "and more than 0 are required"
-        )
+    _check_numbers(workers, max_failures, cpus, seconds)
+    fewest, most = _range(workers)
     start_here(cpus=max(1, round(most * cpus)))
     pool = _Pool(most, cpus)
     attempts: list[Attempt] = []
@@ -85,9 +79,27 @@ def fit(
                 failures += 1
                 logging.warning("fit: %s", found)
                 if failures > max_failures:
-                    raise UnavailableError(f"fit: {failures} groups of processes were lost, the last as {found}")
+                    raise UnavailableError(
+                        f"fit: {failures} groups of processes were lost, the last as {found}; at most {max_failures} may be"
+                    )
     finally:
         pool.end(pool.handles)
+
+
+def _range(workers: int | tuple[int, int]) -> tuple[int, int]:
+    """The fewest and the most."""
+    return (workers, workers) if isinstance(workers, int) else workers
+
+
+def _check_numbers(workers: int | tuple[int, int], max_failures: int, cpus: float, seconds: float) -> None:
+    fewest, most = _range(workers)
+    if not 1 <= fewest <= most:
+        raise InvalidArgumentError(f"fit: workers is {workers}; 1 <= fewest <= most is required")
+    if max_failures < 0 or cpus < 0 or not seconds > 0:
+        raise InvalidArgumentError(
+            f"fit: max_failures is {max_failures}, cpus is {cpus:g}, seconds is {seconds:g}; at least 0, at least 0 "
+            "and more than 0 are required"
+        )
 
 
 class _MoreError(Exception):
