@@ -80,7 +80,8 @@ def fit(
                 logging.warning("fit: %s", found)
                 if failures > max_failures:
                     raise UnavailableError(
-                        f"fit: {failures} groups of processes were lost, the last as {found}; at most {max_failures} may be"
+                        f"fit: {failures} groups of processes were lost, the last as {found}; "
+                        f"at most {max_failures} may be"
                     )
     finally:
         pool.end(pool.handles)
