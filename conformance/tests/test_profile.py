@@ -162,6 +162,16 @@ def test_a_profile_is_read_from_toml(written: Any) -> None:
         ("[[tolerance]]\nop='T'\nulp=8\nreason='x'\nexpires=2999-01-01\ndtype='half'", "known are .*expires, dtypes"),
         ("[[waiver]]\ncases='*'\nreason='x'\nexpires=2999-01-01\nop='Tanh'", "a waiver has op; known are cases"),
         ("[[waiver]]\ncases='*'\nreason='x'\nexpires=2999-01-01\ndtypes=['half']", "a waiver has dtypes; known are"),
+        ("[waiver]\ncases='*'\nreason='x'\nexpires=2999-01-01", r"tables that begin with \[\[waiver\]\] are required"),
+        ("tolerance = [8]", r"tolerance is \[8\]; tables that begin with"),
+        (
+            "[[waiver]]\ncases=['a/*']\nreason='x'\nexpires=2999-01-01",
+            r"a waiver has cases \['a/\*'\]; a text is required",
+        ),
+        (
+            "[[tolerance]]\nop='T'\nulp=8\nreason='x'\nexpires=2999-01-01\ndtypes=['flaot']",
+            r"dtypes \['flaot'\]; a list",
+        ),
         ("flushes_subnormals = 'no'", "flushes_subnormals is 'no'; true or false is required"),
     ],
 )

@@ -30,6 +30,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from timberframe_core.dtypes import BY_NAME
+
 _DECLARATIONS = ("flushes_subnormals", "fuses_arithmetic", "rewrites_arithmetic")
 _TABLES = ("tolerance", "waiver")
 
@@ -142,8 +144,8 @@ def load_profile(path: Path | None) -> Profile:
         raise ProfileError(f"profile {path}: has {', '.join(sorted(unknown))}; known are {known}")
     return Profile(
         **{name: _truth(path, name, data.get(name, False)) for name in _DECLARATIONS},
-        waivers=tuple(_waiver(path, w) for w in data.get("waiver", ())),
-        tolerances=tuple(_tolerance(path, t) for t in data.get("tolerance", ())),
+        waivers=tuple(_waiver(path, w) for w in _entries(path, "waiver", data)),
+        tolerances=tuple(_tolerance(path, t) for t in _entries(path, "tolerance", data)),
         path=str(path),
     )
 
@@ -154,9 +156,23 @@ def _truth(path: Path, name: str, value: Any) -> bool:
     return value
 
 
+def _entries(path: Path, what: str, data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    entries = data.get(what, [])
+    if not isinstance(entries, list) or not all(isinstance(e, Mapping) for e in entries):
+        raise ProfileError(f"profile {path}: {what} is {entries!r}; tables that begin with [[{what}]] are required")
+    return entries
+
+
+def _text(path: Path, what: str, name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ProfileError(f"profile {path}: a {what} has {name} {value!r}; a text is required")
+    return value
+
+
 def _waiver(path: Path, entry: Mapping[str, Any]) -> Waiver:
     expires = _expiry(path, "waiver", entry, ("cases", "reason", "expires"))
-    return Waiver(str(entry["cases"]), str(entry["reason"]), expires)
+    cases, reason = (_text(path, "waiver", name, entry[name]) for name in ("cases", "reason"))
+    return Waiver(cases, reason, expires)
 
 
 def _tolerance(path: Path, entry: Mapping[str, Any]) -> Tolerance:
@@ -164,9 +180,12 @@ def _tolerance(path: Path, entry: Mapping[str, Any]) -> Tolerance:
     ulp, dtypes = entry["ulp"], entry.get("dtypes", [])
     if not isinstance(ulp, int | float) or not 0 < ulp < 2**24:
         raise ProfileError(f"profile {path}: a tolerance has ulp {ulp!r}; a number above 0 and below 2^24 is required")
-    if not isinstance(dtypes, list):
-        raise ProfileError(f"profile {path}: a tolerance has dtypes {dtypes!r}; a list of names is required")
-    return Tolerance(str(entry["op"]), float(ulp), str(entry["reason"]), expires, tuple(map(str, dtypes)))
+    if not isinstance(dtypes, list) or not all(isinstance(d, str) and d in BY_NAME for d in dtypes):
+        raise ProfileError(
+            f"profile {path}: a tolerance has dtypes {dtypes!r}; a list of names such as float32 is required"
+        )
+    op, reason = (_text(path, "tolerance", name, entry[name]) for name in ("op", "reason"))
+    return Tolerance(op, float(ulp), reason, expires, tuple(BY_NAME[d].name for d in dtypes))
 
 
 def _expiry(
