@@ -18,12 +18,12 @@ from timberframe_conformance.bench import command as bench
 from timberframe_conformance.case import LEVELS, SUBJECTS
 from timberframe_conformance.commands import (
     UsageError,
+    check_names,
     counted,
     current_commit,
     duration,
     open_device,
     require_folders,
-    select,
     split_names,
     whole,
     worker_processes,
@@ -160,27 +160,15 @@ def _share(text: str) -> tuple[int, int]:
 
 
 def _options(given: argparse.Namespace) -> Options:
-    from timberframe_conformance.collect import collectors
-    from timberframe_core.ops.definition import registry
-    from timberframe_core.plugin.loader import registry as plugins
-
-    suites = select(given.suite, collectors(), "suite")
     options = Options(
-        given.device, given.level or "all", split_names(given.op), suites, given.timeout, given.profile,
-        keyword=given.keyword, share=_share(given.share),
+        given.device, given.level or "all", split_names(given.op), split_names(given.suite), given.timeout,
+        given.profile, keyword=given.keyword, share=_share(given.share),
     )  # fmt: skip
+    check_names(options)
     try:
         compile_keyword(given.keyword or "x")
     except KeywordError as e:
         raise UsageError(str(e)) from e
-    for name in options.ops:
-        if name not in SUBJECTS:
-            if registry.find(name) is None:  # of a plugin, without an entry point of its own
-                plugins.load()
-            try:
-                registry.get(name)
-            except LookupError as e:
-                raise UsageError(str(e)) from e
     return options
 
 

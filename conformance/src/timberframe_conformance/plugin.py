@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from timberframe_conformance.case import FAILING, Case, Result
-from timberframe_conformance.commands import split_names
+from timberframe_conformance.case import FAILING, LEVELS, Case, Result
+from timberframe_conformance.commands import UsageError, check_names, duration, open_device, split_names
 from timberframe_conformance.isolation.asking import questions_over, watch_questions
 from timberframe_conformance.isolation.child import run_in_child
 from timberframe_conformance.isolation.journal import HANGS_BEFORE_GIVING_UP, Journal
@@ -35,15 +35,17 @@ PROPERTY = "timberframe-conformance"
 """Name of the user property of a report that holds the Result as a dict."""
 
 
+_SELECTING = ("level", "op", "suite", "timeout", "profile")
+"""Options that say which cases of a device are run, and how."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("timberframe", "Timberframe device conformance")
     group.addoption("--timberframe-device", metavar="NAME", help="collect the conformance cases of this device")
-    group.addoption("--timberframe-level", default="all", help="core, inference, training, breadth, all or soak")
+    group.addoption("--timberframe-level", choices=[*LEVELS, "all", "soak"], help="it and those below (default: all)")
     group.addoption("--timberframe-op", default="", metavar="A,B", help="only cases of these ops")
     group.addoption("--timberframe-suite", default="", metavar="A,B", help="only these suites")
-    group.addoption(
-        "--timberframe-timeout", type=float, default=DEFAULT_TIMEOUT, metavar="S", help="seconds for one case"
-    )
+    group.addoption("--timberframe-timeout", type=duration, metavar="S", help="seconds for one case (default: 30)")
     group.addoption("--timberframe-profile", default="", metavar="FILE", help="the device's profile")
     group.addoption("--timberframe-options", default="", help="all of these as JSON, from the conformance command")
 
@@ -58,17 +60,28 @@ def options_of(config: pytest.Config) -> Options | None:
         return None
     return Options(
         device,
-        config.getoption("timberframe_level"),
+        config.getoption("timberframe_level") or "all",
         split_names(config.getoption("timberframe_op")),
         split_names(config.getoption("timberframe_suite")),
-        config.getoption("timberframe_timeout"),
+        config.getoption("timberframe_timeout") or DEFAULT_TIMEOUT,
         config.getoption("timberframe_profile"),
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if options_of(config) is None:
+    options = options_of(config)
+    if options is None:
+        without = [f"--timberframe-{name}" for name in _SELECTING if config.getoption(f"timberframe_{name}")]
+        if without:
+            raise pytest.UsageError(
+                f"{', '.join(without)}: no effect without a device; --timberframe-device is required"
+            )
         return
+    if not config.getoption("timberframe_options"):
+        try:
+            check_names(options)
+        except UsageError as e:
+            raise pytest.UsageError(str(e)) from None
     os.environ.setdefault(STRICT_VARIABLE, "1")  # else a rewrite that fails would only be slow
     if str(CASES_FILE) not in config.args:
         config.args.append(str(CASES_FILE))
@@ -91,14 +104,13 @@ class CasesFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         from timberframe_conformance.collect import collect
-        from timberframe_conformance.target import NoSuchDeviceError, open_target
 
         if self.options.journal:
             watch_loading(Path(self.options.journal), worker_name(), self.options.timeout)
         try:
             with quiet():  # the command has printed which plugins failed
-                target = open_target(self.options)
-        except NoSuchDeviceError as e:
+                target = open_device(self.options)
+        except UsageError as e:
             raise pytest.UsageError(str(e)) from None
         runner = Runner(target, self.options)
         if self.options.journal:
