@@ -235,8 +235,11 @@ def _version(number: int) -> str:
 def devices(config: Mapping[str, Any]) -> list[CudaDevice]:
     """Every GPU that CUDA sees; UnavailableError with CUDA's message if it sees none."""
     options = dict(config.get("options", {}).get(TYPE, {}))
-    if options.keys() - OPTIONS or not all(isinstance(v, bool) for v in options.values()):
-        raise InvalidArgumentError(f"{TYPE}: options {options}; known are {', '.join(OPTIONS)}, each True or False")
+    known = ", ".join(OPTIONS)
+    if unknown := sorted(options.keys() - OPTIONS):
+        raise InvalidArgumentError(f"{TYPE}: options {', '.join(unknown)} are not known; known are {known}")
+    if not all(isinstance(v, bool) for v in options.values()):
+        raise InvalidArgumentError(f"{TYPE}: options are {options}; True or False is required for {known}")
     try:
         found = runtime.getDeviceCount()
     except DRIVER_ERRORS as e:

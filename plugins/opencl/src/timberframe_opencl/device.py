@@ -279,10 +279,8 @@ def devices(config: Mapping[str, Any]) -> list[OpenCLDevice]:
     """Every device of every platform, accelerators first; UnavailableError where there is no driver."""
     options = config.get("options", {}).get(TYPE, {})
     profiling = options.get("profiling", False)
-    if options.keys() - {"profiling"}:
-        raise InvalidArgumentError(
-            f"{TYPE}: options {', '.join(sorted(options))} are not all known; known is profiling"
-        )
+    if unknown := sorted(options.keys() - {"profiling"}):
+        raise InvalidArgumentError(f"{TYPE}: options {', '.join(unknown)} are not known; known is profiling")
     if not isinstance(profiling, bool):
         raise InvalidArgumentError(f"{TYPE}: option profiling is {profiling!r}; True or False is required")
     reports = drivers.reports()

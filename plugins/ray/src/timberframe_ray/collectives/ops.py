@@ -193,22 +193,38 @@ def _result(call: HostCall, work: Work) -> Any:
 def all_reduce(values: Sequence[Any]) -> list[Any]:
     """For each tensor the sum of those of all processes of the group, which must give equal shapes.
 
-    The tensors have one dtype and are added up together. Meanwhile this process goes on with what needs no sum.
+    The tensors have one dtype, any shapes, and are added up together; results have their shapes. Dtypes of collectives
+    are float16, bfloat16, float32, float64, int32, int64, complex64 and complex128. Meanwhile this process goes on with
+    what needs no sum. A run raises UnavailableError where there is no group, or a process of it was lost, and
+    InvalidArgumentError where another one gives another dtype or size.
     """
     started = apply_op("Ray>AllReduceStart", [list(values)])
     return list(apply_op("Ray>AllReduceEnd", [started, list(values)]))
 
 
 def all_gather(value: Any) -> Any:
-    """The tensors of all processes of the group, of equal shapes, one after the other along the first dimension."""
+    """The tensors of all processes of the group, of equal shapes, one after the other along the first dimension.
+
+    value: of shape [n, ...]; the result has shape [size * n, ...] and the same dtype, one of `all_reduce`'s. The group
+    must have been joined: UnavailableError. Errors of a run are those of `all_reduce`.
+    """
     return apply_op("Ray>AllGather", [value], {"size": group().size})
 
 
 def reduce_scatter(value: Any) -> Any:
-    """This process's part of the sum of all processes' tensors, of equal ones along the first dimension."""
+    """This process's part of the sum of all processes' tensors, of equal ones along the first dimension.
+
+    value: of shape [n, ...], where n is a multiple of the group's size, else InvalidArgumentError; the result has shape
+    [n / size, ...] and the same dtype, one of `all_reduce`'s. The group must have been joined: UnavailableError. Errors
+    of a run are those of `all_reduce`.
+    """
     return apply_op("Ray>ReduceScatter", [value], {"size": group().size})
 
 
 def broadcast(value: Any, root: int = 0) -> Any:
-    """The tensor of the process of rank `root`, in all of them; shapes must be equal."""
+    """The tensor of the process of rank `root`, in all of them; shapes must be equal.
+
+    value: of any shape, with one of `all_reduce`'s dtypes, which are the result's. A run raises InvalidArgumentError
+    where `root` is no rank of the group; its other errors are those of `all_reduce`.
+    """
     return apply_op("Ray>Broadcast", [value], {"root": root})

@@ -80,8 +80,10 @@ class Workers:
                 return
             except (EOFError, OSError):  # it does not listen yet
                 pass
-            if process.poll() is not None or time.monotonic() > end:
+            if process.poll() is not None:
                 raise UnavailableError(f"/job:worker/task:{task}: its process ended with code {process.poll()}")
+            if time.monotonic() > end:
+                raise UnavailableError(f"/job:worker/task:{task}: its process does not listen after {START_SECONDS} s")
             time.sleep(0.01)
 
     def address(self, task: int) -> str:
