@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -149,3 +151,9 @@ def test_numbers_of_processes_that_make_no_sense_are_refused() -> None:
 def test_numbers_below_0_are_refused(name: str) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match=f"{name} is -1"):
         tfr.fit(nothing_at_all, workers=1, **{name: -1})
+
+
+def test_ray_is_started_with_room_for_all_processes() -> None:
+    program = "import timberframe_ray as tfr; print(tfr.fit(lambda: 'done', workers=1, cpus=1.2, seconds=20).values)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1:] == ["['done']"], done.stderr

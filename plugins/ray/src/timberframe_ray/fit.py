@@ -6,6 +6,7 @@ which may lose the last one. Here a program keeps its checkpoints itself, as `tf
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -61,7 +62,7 @@ def fit(
     """
     _check_numbers(workers, max_failures, cpus, seconds)
     fewest, most = _range(workers)
-    start_here(cpus=max(1, round(most * cpus)))
+    start_here(cpus=max(1, math.ceil(most * cpus)))
     pool = _Pool(most, cpus)
     attempts: list[Attempt] = []
     failures = 0
