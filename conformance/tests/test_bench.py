@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from timberframe_conformance.bench import soak
 from timberframe_conformance.bench.sides import (
     Measurement,
     executor_measurements,
@@ -140,6 +141,27 @@ def test_bench_removes_variables_that_change_the_speed_of_libraries(plugin_path:
     assert {m["side"] for m in data["measurements"]} == {"device", "numpy"}
     assert all(m["seconds"] > 0 for m in data["measurements"])
     assert "matmul 64" in done.stdout
+
+
+def test_all_steps_of_a_soak_are_run() -> None:
+    assert [memory.steps for memory in soak.run_steps(open_target(Options("cpu")), 25, parts=2)] == [12, 25]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--device=cpu --steps=10", "'10' is given; a whole number of at least 20 is required"),
+        ("--device=acme", "device 'acme' does not exist"),
+    ],
+)
+def test_a_soak_that_would_run_nothing_is_a_wrong_call(
+    options: str, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["soak", *options.split()])
+    with pytest.raises(SystemExit) as ended:
+        soak.main()
+    assert ended.value.code == 2
+    assert words in capsys.readouterr().err
 
 
 def test_a_leak_over_training_steps_is_reported() -> None:

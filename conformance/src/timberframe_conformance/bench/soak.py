@@ -47,10 +47,10 @@ def run_steps(target: Target, steps: int, parts: int = PARTS) -> Iterator[Memory
     """Trains a small network and yields the memory use after each part of the steps."""
     training = mlp(tf, target.session, target.spec, SIZES, BATCH)
     call, done = training.call(), 0
-    for _ in range(parts):
-        for _ in range(steps // parts):
+    for part in range(1, parts + 1):
+        while done < steps * part // parts:
             call()
-        done += steps // parts
+            done += 1
         gc.collect()
         statistics = target.statistics()
         yield Memory(done, resident_bytes(), statistics.live, statistics.used)
@@ -69,15 +69,19 @@ def growth(found: list[Memory]) -> str | None:
 
 def main() -> int:
     """Runs the soak and prints a line for each part; status 1 where memory grew."""
-    from timberframe_conformance.commands import open_device
+    from timberframe_conformance.commands import UsageError, open_device, whole
     from timberframe_conformance.options import Options
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", required=True, metavar="NAME")
-    parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--steps", type=whole(PARTS), default=STEPS)
     given = parser.parse_args()
+    try:
+        target = open_device(Options(given.device))
+    except UsageError as e:
+        parser.error(str(e))
     found = []
-    for memory in run_steps(open_device(Options(given.device)), given.steps):
+    for memory in run_steps(target, given.steps):
         found.append(memory)
         print(
             f"{memory.steps} steps: {memory.resident} bytes resident, {memory.live} allocations of {memory.used} bytes"
