@@ -67,10 +67,7 @@ def fast(**settings: Any) -> tf.Session:
     return tf.Session(config=tf.SessionConfig(device_count={"FAST": 1}, plugins=["fast", "cpu"], **settings))
 
 
-@pytest.fixture(autouse=True)
-def fresh_graph() -> Any:
-    with tf.Graph().as_default():
-        yield
+pytestmark = pytest.mark.usefixtures("fresh_graph")
 
 
 def devices(session: tf.Session, fetches: Any) -> dict[str, str]:

@@ -23,10 +23,7 @@ CONFIG = tf.SessionConfig(plugins=["cpu"])
 FIRST, SECOND = (f"/job:worker/replica:0/task:{i}/device:CPU:0" for i in range(2))
 
 
-@pytest.fixture(autouse=True)
-def fresh_graph() -> Any:
-    with tf.Graph().as_default():
-        yield
+pytestmark = pytest.mark.usefixtures("fresh_graph")
 
 
 @pytest.fixture(autouse=True, scope="module")

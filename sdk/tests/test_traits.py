@@ -126,10 +126,7 @@ def plugin() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True)
-def fresh_graph() -> Any:
-    with tf.Graph().as_default():
-        yield
+pytestmark = pytest.mark.usefixtures("fresh_graph")
 
 
 def _session(**settings: Any) -> tf.Session:
