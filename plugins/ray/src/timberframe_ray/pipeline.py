@@ -42,8 +42,9 @@ def pipeline(
 
     stages: functions of one tensor, each called once for every part of the batch, with devices[i] as its device; their
     variables must be shared, as in ``tf.variable_scope(name, reuse=tf.AUTO_REUSE)``. loss: of the last one's result and
-    the labels, a mean over rows, computed where the last stage is. batch, labels: tensors whose first dimension is a
-    multiple of `microbatches`.
+    the labels, a scalar of floats that is a mean over rows, computed where the last stage is. batch, labels: tensors of
+    any dtype whose first dimension is a multiple of `microbatches`. InvalidArgumentError where it is none, where there
+    are no stages, not as many devices as stages, or no microbatches, and for another schedule.
     schedule: "gpipe" does all forward work before the backward work (P. Huang et al., "GPipe", 2019); "1f1b" does one
     of each in turn, so that a stage keeps results of as many parts as stages follow (D. Narayanan et al., "PipeDream",
     2019). Both leave a stage idle for (S - 1) / (M + S - 1) of the time, with S equal stages and M parts, and give the

@@ -245,6 +245,8 @@ def join(
     address: ``host:port`` where rank 0 listens; a group of one needs none. name: who joins another one there is
     refused. seconds: how long to wait for the others, here and in each collective. memory: arrays go through shared
     memory where all are on one machine. A process is in one group at a time: it leaves the one before.
+    InvalidArgumentError where rank is not in [0, size), or the address is malformed or absent for several;
+    UnavailableError where not all are there in time.
     """
     global _joined
     leave()

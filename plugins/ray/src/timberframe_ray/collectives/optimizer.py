@@ -20,9 +20,11 @@ def DistributedOptimizer(  # noqa: N802  # it stands for a class, which depends 
 ) -> Any:
     """An optimizer as the one that is given, whose `compute_gradients` gives the means over all processes.
 
-    Gradients are reduced in buckets of so many bytes, in the order in which the backward pass makes them: one bucket is
-    on its way while the next one is computed. Gradients of some rows only are gathered, and must have equally many
-    rows in all processes. The processes must begin with equal variables, see `broadcast_variables`.
+    bucket_bytes: gradients are reduced in buckets of about so many bytes, each alone with 0, in the order in which the
+    backward pass makes them: one bucket is on its way while the next one is computed. They keep their shapes, and have
+    the dtypes of `all_reduce`. Gradients of some rows only are gathered, and must have equally many rows in all
+    processes. The processes must begin with equal variables, see `broadcast_variables`. InvalidArgumentError where
+    `optimizer` is none.
     """
     if not hasattr(optimizer, "compute_gradients") or not hasattr(optimizer, "apply_gradients"):
         raise InvalidArgumentError(f"DistributedOptimizer: {optimizer!r} given; a tf.train.Optimizer is required")
