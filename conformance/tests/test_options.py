@@ -69,6 +69,13 @@ def test_file_without_a_folder_is_a_wrong_call(command: Any, call: str, tmp_path
     assert "its folder does not exist" in errors
 
 
+@pytest.mark.parametrize("option", ["", "--markdown=list.md", "--badges=badges"])
+def test_report_of_benches_alone_is_for_a_page(command: Any, option: str) -> None:
+    bench = Path(__file__).parents[1] / "results" / "models-CPU-1.json"
+    status, _, errors = command("report", str(bench), *filter(None, [option]))
+    assert (status, "1 bench without a report of a run; --output alone is required" in errors) == (2, True)
+
+
 def test_name_that_no_measurement_has_is_a_wrong_call(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONFORMANCE_CLEARED", "{}")
     status, _, errors = command("bench", "--device=reference", "-k", "matmull")
