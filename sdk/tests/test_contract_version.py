@@ -31,6 +31,16 @@ def test_a_plugin_for_another_contract_is_refused(version: tuple[int, int]) -> N
         load(timberframe_contract=version)
 
 
+def test_an_older_plugin_is_to_be_upgraded() -> None:
+    with pytest.raises(tf.errors.InternalError, match=r"upgrade the plugin$"):
+        load(timberframe_contract=(CONTRACT[0] - 1, 5))
+
+
+def test_a_newer_plugin_wants_a_newer_sdk() -> None:
+    with pytest.raises(tf.errors.InternalError, match=r"upgrade timberframe-sdk$"):
+        load(timberframe_contract=(CONTRACT[0], CONTRACT[1] + 1))
+
+
 @pytest.mark.parametrize("version", ["1.0", (1,), 1.0])
 def test_a_version_of_another_form_is_refused(version: Any) -> None:
     with pytest.raises(tf.errors.InternalError, match="two integers"):

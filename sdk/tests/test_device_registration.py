@@ -12,7 +12,7 @@ import pytest
 
 import timberframe as tf
 from timberframe_core.plugin import loader
-from timberframe_sdk import DeviceAttributes, Memory, compute, hookimpl
+from timberframe_sdk import DeviceAttributes, KernelDevice, Memory, compute, hookimpl
 from timberframe_sdk.numpy_device import NumpyAllocator, NumpyDevice
 
 
@@ -89,6 +89,22 @@ def test_a_device_that_lacks_a_method_is_refused_with_its_name(registry: loader.
 
     assert made(registry, NoCopies()) == []
     assert "device /device:LEAST:0: has no copy_in" in str(registry.failures()["least"])
+
+
+def test_a_kernel_device_without_a_method_is_refused_with_its_name(registry: loader.PluginRegistry) -> None:
+    class NoCopies(NumpyDevice):
+        copy_in = KernelDevice.copy_in  # as if it had none
+
+    assert made(registry, NoCopies()) == []
+    assert "device /device:NUMPY:0: has no copy_in; " in str(registry.failures()["least"])
+
+
+def test_a_device_of_an_unknown_dtype_is_refused(registry: loader.PluginRegistry) -> None:
+    class Misspelt(LeastDevice):
+        attributes = DeviceAttributes(memory=1 << 20, dtypes=("flaot32",))
+
+    assert made(registry, Misspelt()) == []
+    assert "attributes.dtypes names flaot32" in str(registry.failures()["least"])
 
 
 def test_an_asynchronous_device_without_a_marker_is_refused(registry: loader.PluginRegistry) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -56,22 +57,27 @@ class KernelDevice(DeviceDefaults):
 
     # What a vendor writes
 
+    @abstractmethod
     def array(self, buffer: Buffer, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
         """A tensor that lies at `offset` bytes in the buffer."""
         raise NotImplementedError
 
+    @abstractmethod
     def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
         """A new tensor that owns its memory, its values undefined."""
         raise NotImplementedError
 
+    @abstractmethod
     def copy(self, source: Array, target: Array) -> None:
         """Copies a tensor into another of the same dtype and shape."""
         raise NotImplementedError
 
+    @abstractmethod
     def copy_in(self, x: np.ndarray) -> Array:
         """The device's copy of a host array of any strides."""
         raise NotImplementedError
 
+    @abstractmethod
     def copy_out(self, a: Array) -> np.ndarray:
         """A host copy of a tensor, after all work that was enqueued before."""
         raise NotImplementedError

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.dtypes import DType
+from timberframe_core.dtypes import BY_NAME, DType
 from timberframe_core.errors import InternalError, UnimplementedError
 from timberframe_core.graph.device_spec import full_name
 from timberframe_core.plugin.contracts import (
@@ -100,12 +100,16 @@ _OPTIONAL = tuple(name for name in vars(DeviceDefaults) if not name.startswith("
 def complete(device: Any) -> None:
     """Adds the optional members that a device lacks; InternalError that names those which it must have and has not."""
     name = getattr(device, "spec", None) or type(device).__name__
+    kind = type(device)
     missing = [m for m in _REQUIRED if not hasattr(device, m)]
+    missing += [m for m in dir(kind) if getattr(getattr(kind, m, None), "__isabstractmethod__", False)]
     if not missing:
         missing = [f"allocator.{m}" for m in _OF_ALLOCATOR if not hasattr(device.allocator, m)]
     if missing:
         raise InternalError(f"device {name}: has no {', '.join(missing)}; every device must have them")
-    kind = type(device)
+    wrong = [d for d in device.attributes.dtypes if d not in BY_NAME]
+    if wrong:
+        raise InternalError(f"device {name}: attributes.dtypes names {', '.join(wrong)}; names of dtypes are required")
     for member in _OPTIONAL:
         if not hasattr(device, member):
             default = vars(DeviceDefaults)[member]

@@ -306,7 +306,7 @@ def check_contract(module: object) -> None:
     if version[0] != CONTRACT[0] or version[1] > CONTRACT[1]:
         raise InternalError(
             f"it is written for version {version[0]}.{version[1]} of the contract; this timberframe-sdk has "
-            f"{CONTRACT[0]}.{CONTRACT[1]}: install versions that fit together"
+            f"{CONTRACT[0]}.{CONTRACT[1]}: upgrade {'the plugin' if version < CONTRACT else _API_PACKAGE}"
         )
 
 
