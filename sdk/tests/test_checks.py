@@ -78,6 +78,13 @@ def test_memory_checks_tell_writes_outside_a_tensor(checks: str) -> None:
         run(tf.square, memory_checks=checks)
 
 
+@pytest.mark.parametrize("checks", ["zones", "start"])
+def test_memory_checks_name_the_node_and_line_of_a_write_outside_an_intermediate_tensor(checks: str) -> None:
+    words = r"Square 'inner': .*4 bytes after it were written.*  \[/device:CHECKED:0, .*test_checks\.py:\d+\]"
+    with pytest.raises(tf.errors.InternalError, match=words):
+        run(lambda x: -(tf.square(x, name="inner") + x), memory_checks=checks)
+
+
 @pytest.mark.parametrize("checks", ["zones", "start", "end"])
 @pytest.mark.parametrize("on", [CHECKED, "/device:CPU:0"])
 def test_memory_checks_leave_results_as_they_are(checks: str, on: str) -> None:

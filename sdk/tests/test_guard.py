@@ -145,5 +145,5 @@ def test_write_outside_an_output_is_reported(device):
         return lambda x, y, out: ctypes.memset(out.ctypes.data + out.nbytes, 0, 4)
 
     device.kernels.register([KernelDef("Mul", "NUMPY", build, priority=9)])
-    with pytest.raises(InternalError, match=r"an output of the run \(0\): 4 bytes after it were written"):
+    with pytest.raises(InternalError, match=r"Mul 'product': a tensor of the run: 4 bytes after it were written"):
         device.compile(chain(device)).run([np.ones(5, F), np.ones(5, F)], RunContext(mode="guarded"))

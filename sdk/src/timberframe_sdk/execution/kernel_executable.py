@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -124,9 +125,7 @@ class KernelExecutable:
             for value, array in zip(self.cluster.inputs, inputs, strict=True):
                 slots[value.id] = array
             if guards is not None:
-                guards.poison(instance.arena, self.plan.arena)
-                if guards.fence:
-                    self._fence(slots, guards)
+                self._guard(slots, guards)
             for value in self.owned:
                 slots[value.id] = self._owned(value, guards or self.device)
             with self.transaction.begin(self.device.empty) as arrays:
@@ -135,7 +134,7 @@ class KernelExecutable:
                 for prepared in self.prepared:
                     self._prepare(prepared, slots, context)
                 with Running(context):
-                    shapes = self._launch(slots, context)
+                    shapes = self._launch(slots, context if guards is None else self._checking(guards, slots, context))
                 late = self.status_slot is not None and not self._checked_now(instance, context)
                 if guards is not None:
                     guards.check()
@@ -148,7 +147,7 @@ class KernelExecutable:
             raise
         for key in self.lent:
             slots[key] = None
-        if not late and not (guards and guards.fence):
+        if not late and guards is None:
             self._free.append(instance)
         return outputs
 
@@ -173,12 +172,26 @@ class KernelExecutable:
         if context.trace is not None:
             form.report(context.trace, prepared.node, prepared.given.input, self.device.spec)
 
-    def _fence(self, slots: list[Array | None], guards: GuardedOutputs) -> None:
-        """Gives each intermediate tensor, and each workspace, pages of its own in place of its part of the arena."""
+    def _guard(self, slots: list[Array | None], guards: GuardedOutputs) -> None:
+        """Gives each intermediate tensor, and each workspace, guarded memory in place of its part of the arena."""
         for key in self.plan.offsets:
             slots[key] = guards.empty(self.values[key].dtype, self.values[key].shape)
         for i, slot in self.workspace_slots.items():
             slots[slot] = guards.empty(np.dtype(np.uint8), (self.cluster.nodes[i].workspace_bytes,))
+
+    def _checking(self, guards: GuardedOutputs, slots: list[Array | None], context: RunContext) -> RunContext:
+        """The context with an observer that looks at the zones of what a node wrote: errors name it."""
+
+        def check(node: KernelNode, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            workspace = self.workspace_slots.get(node.index)
+            try:
+                guards.check([*outputs, *([] if workspace is None else [slots[workspace]])])
+            except InternalError as e:
+                raise InternalError(self._describe(node, str(e)), node.name) from e
+            if context.observer is not None:
+                context.observer(node, inputs, outputs)
+
+        return replace(context, observer=check)
 
     def _launch(self, slots: list[Array | None], context: RunContext) -> dict[int, tuple[int, ...]]:
         """Launches every step on the arrays in the slots; gives the true shapes of values whose kernel decides them."""
@@ -188,16 +201,18 @@ class KernelExecutable:
         self, steps: Sequence[Step], slots: list[Array | None], context: RunContext
     ) -> dict[int, tuple[int, ...]]:
         shapes: dict[int, tuple[int, ...]] = {}
+        waits = context.trace is not None or (context.mode != "fast" and self.device.asynchronous)
         for step in steps:
             context.cancel.check()
             arrays = [slots[i] for i in step.slots]
             try:
-                if context.trace is None:
+                if not waits:
                     result = step.launch.call(*arrays)
                 else:
                     result, start, end = self.device.timed(functools.partial(step.launch.call, *arrays))
-                    details = work_of(step.node, self.device.kernel(step.node))
-                    context.trace.event(step.node.name, step.node.op, start, end, self.device.spec, **details)
+                    if context.trace is not None:
+                        details = work_of(step.node, self.device.kernel(step.node))
+                        context.trace.event(step.node.name, step.node.op, start, end, self.device.spec, **details)
             except OpError as e:
                 if e.node is None:
                     raise type(e)(self._describe(step.node, str(e)), step.node.name) from e

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,6 @@ import numpy as np
 
 from timberframe_core.errors import InternalError
 from timberframe_core.plugin.contracts import Array
-from timberframe_sdk.allocator import Buffer
 from timberframe_sdk.testing.pages import PAGE, close_pages, new_pages, place
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class GuardedOutputs:
         self._device = device
         self.fence = fence if device.host_memory else ""
         self._zone = max(GUARD, device.allocator.alignment)  # so that an output lies as aligned as any other
-        self._made: list[tuple[Buffer, Array, np.ndarray]] = []
+        self._made: list[tuple[Array, Array, np.ndarray]] = []
         self._fenced: list[GuardedArray] = []
 
     def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
@@ -129,23 +129,22 @@ class GuardedOutputs:
         buffer = self._device.allocator.allocate(pattern.size)
         whole = self._device.array(buffer, 0, pattern.dtype, pattern.shape)
         self._device.copy(self._device.copy_in(pattern), whole)
-        self._made.append((buffer, whole, pattern))
-        return self._device.array(buffer, zone, dtype, shape)
+        made = self._device.array(buffer, zone, dtype, shape)
+        self._made.append((made, whole, pattern))
+        return made
 
-    def poison(self, buffer: Buffer, nbytes: int) -> None:
-        """Fills memory that kernels must not read before they write it."""
-        if nbytes:
-            pattern = self._device.copy_in(np.full(nbytes, POISON, np.uint8))
-            self._device.copy(pattern, self._device.array(buffer, 0, np.dtype(np.uint8), (nbytes,)))
-
-    def check(self) -> None:
-        """Raises InternalError if bytes of a zone were written."""
-        for i, guarded in enumerate(self._fenced):
-            guarded.check(f"a tensor of the run ({i})")
-        for i, (_, whole, pattern) in enumerate(self._made):
+    def check(self, arrays: Sequence[Array] | None = None) -> None:
+        """Raises InternalError if bytes of a zone were written: of these tensors, by default of all that were made."""
+        chosen = None if arrays is None else {id(a) for a in arrays}
+        for guarded in self._fenced:
+            if chosen is None or id(guarded.array) in chosen:
+                guarded.check("a tensor of the run")
+        for a, whole, pattern in self._made:
+            if chosen is not None and id(a) not in chosen:
+                continue
             now = np.asarray(self._device.copy_out(whole))
             for where, zone in (("before", slice(0, self._zone)), ("after", slice(pattern.size - self._zone, None))):
-                check_zone(now[zone], pattern[zone], f"an output of the run ({i})", where)
+                check_zone(now[zone], pattern[zone], "a tensor of the run", where)
 
     def release(self, a: Array, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
         """The same tensor in memory of its own, which outlives the run."""
