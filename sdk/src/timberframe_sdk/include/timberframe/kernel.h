@@ -30,7 +30,8 @@ enum tf_code {
   TF_UNIMPLEMENTED = 12, TF_INTERNAL = 13
 };
 
-/* A dense row-major tensor. strides are in elements. */
+/* A dense row-major tensor. strides are in elements. On the CPU one of more than TF_MAX_RANK dimensions comes as a single
+ * dimension of all its elements; kernels that need its dimensions get them as parameters. */
 typedef struct tf_tensor {
   uint32_t struct_size;
   int32_t dtype;
