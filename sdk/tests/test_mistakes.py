@@ -124,3 +124,11 @@ def test_options_of_an_unknown_device_type_are_an_error_of_the_session() -> None
         tf.errors.InvalidArgumentError, match=r"SessionConfig.memory_limit names CPUS; the device types are"
     ):
         tf.Session(config=tf.SessionConfig(memory_limit={"CPUS": 1}))
+
+
+def test_a_dtype_that_a_device_lacks_is_answered_with_the_devices_that_have_the_op() -> None:
+    config = tf.SessionConfig(allow_soft_placement=False)
+    with tf.Graph().as_default() as graph, tf.device("/numpy:0"), tf.Session(graph=graph, config=config) as session:
+        x = tf.placeholder(tf.float16, [3])
+        with pytest.raises(tf.errors.NoKernelError, match=r"device types with the op: .*CPU"):
+            session.run(tf.add(x, x), {x: X})

@@ -277,13 +277,11 @@ class Placer:
         label = node.attrs.get("_kernel")
         if label:
             return InvalidArgumentError(f"{head}: no kernel has the label {label!r} ({reasons}){tail}", node.name)
-        known = ""
-        if find_host_op(node.op.name) is not None:
+        known, having = "", self.devices.kernels.device_types(node.op.name)
+        if not having and find_host_op(node.op.name) is not None:
             known = "a host op is registered for it; to use that, set on_host=True in its definition; "
         elif node.op.role is None:  # those with one run on every device that holds the dtype
-            known = (
-                f"device types with the op: {', '.join(self.devices.kernels.device_types(node.op.name)) or 'none'}; "
-            )
+            known = f"device types with the op: {', '.join(having) or 'none'}; "
         return NoKernelError(
             f"{head}: no kernel for {types or 'this node'} ({reasons}); {known}"
             f"{self.devices.describe(node.requested)}{self._remedy(node, wanted, refusal)}{tail}",

@@ -71,8 +71,9 @@ def normalise(op: OpDef, name: str, attr: AttrDef, value: Any) -> Any:
             return tuple(convert(v) for v in value)
         return _CONVERT[kind](value)
     except (TypeError, ValueError):
+        article = "an" if kind == "int" else "a"
         raise InvalidTypeError(
-            f"{op.name} '{name}': attr {attr.name} is {shown(value)}; it must be a {kind}", name
+            f"{op.name} '{name}': attr {attr.name} is {shown(value)}; it must be {article} {kind}", name
         ) from None
 
 
