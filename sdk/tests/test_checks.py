@@ -91,6 +91,46 @@ def test_memory_checks_leave_results_as_they_are(checks: str, on: str) -> None:
     np.testing.assert_array_equal(run(lambda x: -(x + x), runs=2, on=on, memory_checks=checks), -2 * X)
 
 
+class LateDevice(NumpyDevice):
+    """Launches return at once; what fails, fails when the host next waits for a marker."""
+
+    type, priority, asynchronous = "LATE", 0, True
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.failure: Exception | None = None
+
+    def marker(self) -> Any:
+        return self
+
+    def start_copy_out(self, a: np.ndarray) -> Any:
+        return types.SimpleNamespace(done=lambda: True, result=lambda: a.copy())
+
+    def done(self) -> bool:
+        return False
+
+    def result(self) -> None:
+        failure, self.failure = self.failure, None
+        if failure is not None:
+            raise failure
+
+
+@pytest.mark.parametrize("settings", [{"memory_checks": "zones"}, {"shadow_device": "cpu"}])
+def test_checked_runs_name_the_node_whose_work_fails_late(settings: dict[str, str]) -> None:
+    late = LateDevice()
+
+    def fails(node: Any) -> Any:
+        return lambda x, out: setattr(late, "failure", TypeError("bad arguments"))
+
+    kernels = [KernelDef("Square", "LATE", fails), KernelDef("Neg", "LATE", lambda node: np.negative)]
+    plugin = types.SimpleNamespace(
+        timberframe_devices=hookimpl(lambda config: [late]), timberframe_kernels=hookimpl(lambda: kernels)
+    )
+    words = r"Square 'inner': TypeError: bad arguments  \[/device:LATE:0, .*test_checks\.py:\d+\]"
+    with loaded_plugin("late", plugin), pytest.raises(tf.errors.UnknownError, match=words):
+        run(lambda x: -tf.square(x, name="inner"), on="/device:LATE:0", **settings)
+
+
 def test_a_shadow_tells_the_first_node_that_differs() -> None:
     words = (
         r"Exp 'e': output 0 on /device:CHECKED:0 differs from that on /device:CPU:0 in 1 of 6 elements, "
