@@ -14,7 +14,7 @@ from timberframe_conformance.case import Case, CaseFailedError, Measured, Result
 from timberframe_conformance.judge import judge_case
 from timberframe_conformance.reports import terminal
 from timberframe_conformance.reports.environment import environment
-from timberframe_conformance.reports.summary import Run, load_run, write_report
+from timberframe_conformance.reports.summary import Run, failing, load_run, write_report
 from timberframe_conformance.reports.terminal import summary, waiting
 from timberframe_conformance.target import Target
 from timberframe_core.errors import InternalError
@@ -133,3 +133,14 @@ def test_a_damaged_report_is_an_error_that_names_it(content: bytes, tmp_path: Pa
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=name):
         load_run(tmp_path / name)
+
+
+def test_failures_are_in_the_order_of_the_suites() -> None:
+    results = [Result(f"{s}/AddV2/-/x", s, "AddV2", {}, "fail", cause=s) for s in ("aliasing", "forward", "device")]
+    assert [group[0].suite for group in failing(results)] == ["device", "forward", "aliasing"]
+
+
+def test_cases_that_were_not_run_are_apart_from_the_hang_and_after_it() -> None:
+    left_out = Result("forward/AddV2/-/a", "forward", "AddV2", {}, "timeout", cause="AddV2: not run")
+    hang = Result("forward/AddV2/-/b", "forward", "AddV2", {}, "timeout", cause="AddV2: timeout")
+    assert failing([left_out, hang]) == [[hang], [left_out]]

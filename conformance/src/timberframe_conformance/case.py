@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from timberframe_conformance.target import Target
 
 VERDICTS = ("pass", "fail", "crash", "timeout", "unsupported", "not applicable", "waived")
+NOT_RUN = "not run"
 FAILING = frozenset({"fail", "crash", "timeout"})
 SKIPPED = frozenset({"unsupported", "not applicable"})
 """Verdicts of cases that judged nothing."""

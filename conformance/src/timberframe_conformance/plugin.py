@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from timberframe_conformance.case import FAILING, LEVELS, Case, Result
+from timberframe_conformance.case import FAILING, LEVELS, NOT_RUN, Case, Result
 from timberframe_conformance.commands import UsageError, check_names, duration, open_device, split_names
 from timberframe_conformance.isolation.asking import questions_over, watch_questions
 from timberframe_conformance.isolation.child import run_in_child
@@ -28,7 +28,6 @@ CASES_FILE = Path(__file__).parent / "data" / "cases.conformance"
 FREEZE_EVERY = 1000
 """Number of cases after which live objects are excluded from garbage collection."""
 
-NOT_RUN = "not run"
 """How the message of a case begins that was not tried."""
 
 PROPERTY = "timberframe-conformance"
@@ -173,6 +172,7 @@ def not_run(case: Case) -> Result:
     """The verdict on a case of an op that hung too often."""
     result = Result.of(case, "timeout")
     result.message = f"{NOT_RUN}: {case.op} hung in {HANGS_BEFORE_GIVING_UP} cases"
+    result.cause = f"{case.op}: {NOT_RUN}"  # apart from the hangs themselves, whose messages say where
     return result
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from timberframe_conformance.case import LEVELS, Case, Result
+from timberframe_conformance.case import LEVELS, NOT_RUN, Case, Result
 from timberframe_conformance.cases.types import required_ops
 from timberframe_conformance.collect import collect, collectors
 from timberframe_conformance.isolation.asking import find_question, leave_unasked, unanswered
@@ -28,7 +28,7 @@ from timberframe_conformance.isolation.journal import (
 from timberframe_conformance.isolation.loading import exclude, excluded, find_culprit, how_it_ended
 from timberframe_conformance.judge import finish
 from timberframe_conformance.options import Options
-from timberframe_conformance.plugin import CASES_FILE, NOT_RUN, PROPERTY, result_of
+from timberframe_conformance.plugin import CASES_FILE, PROPERTY, result_of
 from timberframe_conformance.reports.environment import environment, sources
 from timberframe_conformance.reports.summary import Run, describe_device
 from timberframe_conformance.target import Target

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from timberframe_conformance import SUITE_VERSION
-from timberframe_conformance.case import FAILING, LEVELS, VERDICTS, Result
+from timberframe_conformance.case import FAILING, LEVELS, NOT_RUN, VERDICTS, Result
+from timberframe_conformance.suites import SUITES
 
 CASE_FIELDS = ("id", "suite", "op", "dtypes", "verdict", "max_ulp", "limit", "seconds", "message", "repro")
 MORE_FIELDS = ("level", "expected", "worst", "note", "asked_by", "networks", "cause", "kernels", "fallback", "waiver")
@@ -168,9 +169,15 @@ def left_to_the_host(run: Run) -> dict[str, list[str]]:
 
 
 def failing(results: Sequence[Result]) -> list[list[Result]]:
-    """The failing results, those with the same verdict and cause together, by op and id of the first of each."""
+    """The failing results, those with the same verdict and cause together, in the order of the suites, by op and id.
+
+    Suites build on each other, so that the first failures are rarely consequences of others; cases that were not run
+    because others hung come last.
+    """
+    order = {name: i for i, name in enumerate(SUITES)}
     groups: dict[tuple[str, str], list[Result]] = {}
-    for r in sorted((r for r in results if r.verdict in FAILING), key=lambda r: (r.op, r.id)):
+    bad = (r for r in results if r.verdict in FAILING)
+    for r in sorted(bad, key=lambda r: (NOT_RUN in r.cause, order.get(r.suite, len(order)), r.op, r.id)):
         groups.setdefault((r.verdict, r.cause or r.id), []).append(r)
     return list(groups.values())
 
