@@ -128,6 +128,7 @@ def test_a_kernel_that_is_wrong_for_one_dtype_fails_in_that_alone(judge: Judge) 
             "guards",
             "4 bytes after it were written, the first at offset 0; a kernel writes inside",
         ),
+        ("writes_device_input", "guards", "input 0 was written to; inputs are borrowed and never changed"),
         ("leaks", "leaks", "4 more runs left 4 live allocations (480 bytes); a run must give back what it took"),
         ("wrong_dtype", "forward", "output 0 has dtype float64; it must be "),
         (
@@ -141,6 +142,12 @@ def test_a_fault_of_a_kernel_is_reported_by_its_suite(judge: Judge, plugin: str,
     results = judge(plugin, suite, "Square")
     assert results
     assert all(words in r.message for r in results.values())
+
+
+def test_a_kernel_that_overwrites_what_others_read_on_the_device_fails_read_again(judge: Judge) -> None:
+    found = {n: r for n, r in judge("writes_device_input", "aliasing", "Square").items() if "read-again" in n}
+    assert found
+    assert {r.verdict for r in found.values()} == {"fail"}
 
 
 @pytest.mark.parametrize("plugin", ["writes_past_output", "leaks", "races"])

@@ -18,7 +18,7 @@ from timberframe_core.shapes import StaticShape, is_static
 from timberframe_sdk.testing.guard import fenced
 
 if TYPE_CHECKING:
-    from timberframe_core.plugin.contracts import Device
+    from timberframe_core.plugin.contracts import Array, Device
 
 
 _NUMBERS = itertools.count()
@@ -69,7 +69,24 @@ def run_cluster(
     fence: str = "",
     synchronize: bool = False,
 ) -> list[np.ndarray]:
-    """Compiles and runs a cluster in a mode, see RunContext, and brings its outputs to the host.
+    """Compiles and runs a cluster on host arrays; see `run_on_tensors`."""
+    return run_on_tensors(device, cluster, copied_in(device, arrays), mode, fence, synchronize)
+
+
+def copied_in(device: Device, arrays: Sequence[np.ndarray]) -> list[Array]:
+    """Host arrays as tensors of the device, of the same shapes."""
+    return [device.copy_in(np.ascontiguousarray(x).reshape(x.shape)) for x in arrays]
+
+
+def run_on_tensors(
+    device: Device,
+    cluster: Cluster,
+    tensors: Sequence[Array],
+    mode: str,
+    fence: str = "",
+    synchronize: bool = False,
+) -> list[np.ndarray]:
+    """Compiles and runs a cluster on the device's tensors in a mode, see RunContext; brings its outputs to the host.
 
     synchronize: wait for the device before that. NoKernelError where the device declines one of its nodes.
     """
@@ -78,9 +95,7 @@ def run_cluster(
         if isinstance(why, str):
             raise NoKernelError(f"{node.op} '{node.name}': {device.spec} declines it ({why})", node.name)
     executable = device.compile(cluster)
-    results = executable.run(
-        [device.copy_in(np.ascontiguousarray(x).reshape(x.shape)) for x in arrays], RunContext(mode=mode, fence=fence)
-    )
+    results = executable.run(tensors, RunContext(mode=mode, fence=fence))
     if synchronize:
         device.synchronize()
     return [device.copy_out(a) for a in results]

@@ -52,7 +52,7 @@ def build(
         inputs: list[Any] = []
         for arg, value in zip(op.inputs, arrays, strict=True):
             if arg.dtype is resource:
-                inputs.append(_variable(built, value, f"variable_{arg.name}"))
+                inputs.append(variable(built, value, f"variable_{arg.name}"))
                 if arg.name in op.updates or not (op.updates or op.name == "DestroyResourceOp"):
                     kept = as_dtype(np.asarray(value).dtype)
                     built.reads.append(apply_op("ReadVariableOp", [inputs[-1]], {"dtype": kept}))
@@ -81,7 +81,7 @@ def _after(node: Any, reads: list[Any]) -> list[Any]:
 
 def _input(built: Built, x: np.ndarray, constant: bool, known: bool, declared: Any) -> Any:
     """declared: the dtype of the op's attr, which alone distinguishes quantized integers from others."""
-    dtype = declared if isinstance(declared, DType) and declared.numpy == x.dtype else as_dtype(x.dtype)
+    dtype = _dtype(x, declared)
     if constant:
         return apply_op("Const", (), {"value": np.ascontiguousarray(x).reshape(x.shape), "dtype": dtype})
     tensor = apply_op(
@@ -91,8 +91,13 @@ def _input(built: Built, x: np.ndarray, constant: bool, known: bool, declared: A
     return tensor
 
 
-def _variable(built: Built, value: Any, name: str) -> Any:
-    dtype = as_dtype(value.dtype)
+def _dtype(x: np.ndarray, declared: Any) -> DType:
+    return declared if isinstance(declared, DType) and declared.numpy == x.dtype else as_dtype(x.dtype)
+
+
+def variable(built: Built, value: Any, name: str, declared: Any = None) -> Any:
+    """The handle of a variable that the setup of `built` gives this value. declared: see `_input`."""
+    dtype = _dtype(value, declared)
     handle = apply_op("VarHandleOp", (), {"dtype": dtype, "shape": value.shape, "shared_name": name})
     start = apply_op("Placeholder", (), {"dtype": dtype, "shape": value.shape}, name="start")
     built.feeds[start] = value

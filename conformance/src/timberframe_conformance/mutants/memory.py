@@ -105,6 +105,22 @@ def _(c: Call) -> Any:
 
 
 @mutant(
+    "writes-input-on-device",
+    "Elu",
+    "writes to the input, which is a tensor of the device",
+    ("float32",),
+    suites=("guards", "aliasing"),
+)
+def _(c: Call) -> Any:
+    source = c.passed[0]
+    c.write(0, c.true[0])
+    if not isinstance(source, np.ndarray):
+        c.device.copy(c.device.copy_in(np.full(source.shape, 7, source.dtype)), source)
+    elif source.flags.writeable:
+        source[...] = 7
+
+
+@mutant(
     "in-place-order",
     "ReverseV2",
     "declares that it runs in place, and reads what it has overwritten",

@@ -74,32 +74,42 @@ def _same_input(trial: Trial, case_id: str, target: Target) -> Measured | None:
 
 
 def _read_again(trial: Trial, case_id: str, target: Target) -> Measured | None:
-    """A computed input of the op that others read too keeps its value."""
+    """Inputs of the op that live on the device, and that others read too, keep their values."""
     arrays = trial.arrays(case_id)
     attrs = trial.attrs(arrays)
     plain, _ = drive.call(target, trial.op, attrs, arrays)
-    built = drive.build(trial.op, attrs, arrays, target.spec)
-    copies = []
+    built = drive.Built(Graph(), [], {})
+    copies: list[Any] = []
     with built.graph.as_default(), device_scope(target.spec):
         inputs: list[Any] = []
-        feeds = iter(built.feeds)
         for arg, value in zip(trial.op.inputs, arrays, strict=True):
             if arg.name in trial.op.shape_inputs:
                 inputs.append(value)
                 continue
-            made = [apply_op("Identity", [next(feeds)]) for _ in (value if arg.is_list else [value])]
+            given = attrs.get(arg.type_attr or "")
+            values: list[Any] = list(value) if arg.is_list else [value]
+            made = [_read(built, x, given) for x in values]
             copies += made
             inputs.append(made if arg.is_list else made[0])
         result = apply_op(trial.op.name, inputs, attrs)
         after = [apply_op("Identity", [c]) for c in copies]
     with target.session(built.graph) as session:
-        got, read, copied = session.run([result, after, copies], built.feeds)
+        session.run(built.setup, built.feeds)
+        got, read, copied = session.run([result, after, copies])
+        later = session.run(copies)
     if plain:  # an op without outputs gives None
         equal(got, plain if isinstance(got, list) else plain[0], "on inputs that others read")
-    for feed, x, y in zip(built.feeds.values(), read, copied, strict=True):
+    for feed, x, y, z in zip(built.feeds.values(), read, copied, later, strict=True):
         equal(x, feed, "read after the op ran, its input")
         equal(y, feed, "fetched, its input")
+        equal(z, feed, "fetched in the next run, its input")
     return None
+
+
+def _read(built: drive.Built, x: np.ndarray, declared: Any) -> Any:
+    """The value of a variable of its own. declared: the dtype of the op's attr."""
+    handle = drive.variable(built, x, f"input{len(built.setup)}", declared)
+    return apply_op("ReadVariableOp", [handle], {"dtype": built.setup[-1].inputs[1].dtype})
 
 
 def _chain(trial: Trial, case_id: str, target: Target) -> Measured | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from timberframe_conformance.case import Case, CaseFailedError, Measured, NotApplicableError
 from timberframe_conformance.cases.trials import Trial, trial_case
-from timberframe_conformance.cluster import fenced_input, one_node, run_cluster
+from timberframe_conformance.cluster import copied_in, fenced_input, one_node, run_on_tensors
 from timberframe_conformance.drive import flatten
 from timberframe_conformance.suites.choice import chosen, one_short
 from timberframe_conformance.suites.forward import judge
@@ -69,12 +69,20 @@ def _run_guarded(
     fence: str = "",
     synchronize: bool = False,
 ) -> tuple[list[np.ndarray], Cluster]:
-    """The outputs of a guarded run, and the cluster that ran; CaseFailedError where an input was written to."""
+    """The outputs of a guarded run, and the cluster that ran; CaseFailedError where an input was written to.
+
+    Inputs are compared where kernels find them: the host's arrays, which a device may borrow, and the device's tensors.
+    """
     passed = [fenced_input(target.device, x, fence) for x in arrays] if fence else arrays
     before = [x.copy() for x in passed]
     cluster, fed = one_node(target.device, trial.op, attrs, passed)
-    got = run_cluster(target.device, cluster, fed, "guarded", fence, synchronize)
-    for i, (x, old) in enumerate(zip(passed, before, strict=True)):
+    tensors = copied_in(target.device, fed)
+    got = run_on_tensors(target.device, cluster, tensors, "guarded", fence, synchronize)
+    now = list(passed)
+    for value, tensor in zip(cluster.inputs, tensors, strict=True):
+        if _same(now[value.id], before[value.id]):
+            now[value.id] = np.asarray(target.device.copy_out(tensor))
+    for i, (x, old) in enumerate(zip(now, before, strict=True)):
         if not _same(x, old):
             raise CaseFailedError(f"input {i} was written to; inputs are borrowed and never changed")
     return got, cluster
