@@ -28,8 +28,6 @@ CASES_FILE = Path(__file__).parent / "data" / "cases.conformance"
 FREEZE_EVERY = 1000
 """Number of cases after which live objects are excluded from garbage collection."""
 
-"""How the message of a case begins that was not tried."""
-
 PROPERTY = "timberframe-conformance"
 """Name of the user property of a report that holds the Result as a dict."""
 
