@@ -18,7 +18,6 @@ from timberframe_conformance.bench import command as bench
 from timberframe_conformance.case import LEVELS, SUBJECTS
 from timberframe_conformance.commands import (
     UsageError,
-    check_names,
     counted,
     current_commit,
     duration,
@@ -160,6 +159,8 @@ def _share(text: str) -> tuple[int, int]:
 
 
 def _options(given: argparse.Namespace) -> Options:
+    from timberframe_conformance.collect import check_names  # late: the help needs no ops
+
     options = Options(
         given.device, given.level or "all", split_names(given.op), split_names(given.suite), given.timeout,
         given.profile, keyword=given.keyword, share=_share(given.share),

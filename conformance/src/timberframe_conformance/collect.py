@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from timberframe_conformance.case import LEVELS, Case
+from timberframe_conformance.case import LEVELS, SUBJECTS, Case
+from timberframe_conformance.commands import UsageError, select
 from timberframe_conformance.keyword import compile_keyword
 from timberframe_conformance.levels.requirement import ops_of
 from timberframe_conformance.options import Options
@@ -13,6 +14,7 @@ from timberframe_conformance.suites import SUITES
 from timberframe_conformance.target import Target
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.plugin.loader import registry as plugins
 
 Collector = Callable[[Target, Sequence[OpDef]], Iterable[Case]]
 
@@ -24,6 +26,19 @@ class NoSuchCaseError(LookupError):
 def collectors() -> Mapping[str, Collector]:
     """The suites by name."""
     return SUITES
+
+
+def check_names(options: Options) -> None:
+    """UsageError where a suite or an op that the options name is not known."""
+    select(",".join(options.suites), collectors(), "suite")
+    for name in options.ops:
+        if name not in SUBJECTS:
+            if registry.find(name) is None:  # of a plugin, without an entry point of its own
+                plugins.load()
+            try:
+                registry.get(name)
+            except LookupError as e:
+                raise UsageError(str(e)) from e
 
 
 def collect(target: Target, options: Options) -> Iterator[Case]:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from timberframe_conformance.case import SUBJECTS
 from timberframe_conformance.commit import commit_number
 
 if TYPE_CHECKING:
@@ -145,24 +144,6 @@ def shortened(text: str, length: int) -> str:
 def counted(count: int, noun: str) -> str:
     """A number with its noun."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def check_names(options: Options) -> None:
-    """UsageError where a suite or an op that the options name is not known."""
-    # Imported late: the help needs no ops.
-    from timberframe_conformance.collect import collectors
-    from timberframe_core.ops.definition import registry
-    from timberframe_core.plugin.loader import registry as plugins
-
-    select(",".join(options.suites), collectors(), "suite")
-    for name in options.ops:
-        if name not in SUBJECTS:
-            if registry.find(name) is None:  # of a plugin, without an entry point of its own
-                plugins.load()
-            try:
-                registry.get(name)
-            except LookupError as e:
-                raise UsageError(str(e)) from e
 
 
 def open_device(options: Options) -> Target:

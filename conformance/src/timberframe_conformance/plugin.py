@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from timberframe_conformance.case import FAILING, LEVELS, NOT_RUN, Case, Result
-from timberframe_conformance.commands import UsageError, check_names, duration, open_device, split_names
+from timberframe_conformance.commands import UsageError, duration, open_device, split_names
 from timberframe_conformance.isolation.asking import questions_over, watch_questions
 from timberframe_conformance.isolation.child import run_in_child
 from timberframe_conformance.isolation.journal import HANGS_BEFORE_GIVING_UP, Journal
@@ -75,6 +75,8 @@ def pytest_configure(config: pytest.Config) -> None:
             )
         return
     if not config.getoption("timberframe_options"):
+        from timberframe_conformance.collect import check_names
+
         try:
             check_names(options)
         except UsageError as e:

@@ -32,6 +32,8 @@ REACH_SECONDS = 5.0
 """A cluster has so long to take a connection."""
 START_SECONDS = 60.0
 """A worker that is being started has so long to answer."""
+_RESTART_SECONDS = 0.1
+"""Time between questions to one that is being started again."""
 _TAKEN_SECONDS = 10.0
 """So long after the end of a process its workers' names may be taken."""
 
@@ -61,6 +63,10 @@ HEALTH = {
 
 class LostError(Exception):
     """The process that was to give a result has ended or cannot be reached; the call may have been carried out."""
+
+
+class RestartingError(LostError):
+    """Ray starts the process again, or may reach it again."""
 
 
 os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # a run raises its first error; Ray would print all others
@@ -188,12 +194,17 @@ def find_worker(cluster: str, job: str, task: int) -> Handle | None:
 
 
 def describe(worker: Handle) -> dict[str, Any]:
-    """What a worker says of itself, when it has started; UnavailableError where it does not."""
-    try:
-        found: dict[str, Any] = get(control(worker, "describe"), START_SECONDS)
-    except (TimeoutError, LostError) as e:
-        raise UnavailableError(f"a worker of the cluster does not answer ({e})") from None
-    return found
+    """What a worker says of itself, when it has started, or started again; UnavailableError where it does not."""
+    end = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            found: dict[str, Any] = get(control(worker, "describe"), max(end - time.monotonic(), 0))
+        except RestartingError:
+            time.sleep(_RESTART_SECONDS)
+        except (TimeoutError, LostError) as e:
+            raise UnavailableError(f"a worker of the cluster does not answer ({e})") from None
+        else:
+            return found
 
 
 def tasks_of(cluster: str) -> list[tuple[str, int]]:
@@ -305,10 +316,15 @@ def get(ref: Ref, seconds: float | None = None) -> Any:
         raise TimeoutError(f"no answer in {seconds:g} s") from None
     except exceptions.RayTaskError as e:
         if isinstance(e.cause, exceptions.RayError):
-            raise LostError(_first_line(e.cause)) from None
+            raise _lost(e.cause) from None
         raise UnknownError(f"{type(e.cause).__name__}: {e.cause}") from e
     except exceptions.RayError as e:
-        raise LostError(_first_line(e)) from None
+        raise _lost(e) from None
+
+
+def _lost(error: exceptions.RayError) -> LostError:
+    kind = RestartingError if isinstance(error, exceptions.ActorUnavailableError) else LostError
+    return kind(_first_line(error))
 
 
 def _first_line(error: BaseException) -> str:
