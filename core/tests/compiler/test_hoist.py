@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,12 @@ import pytest
 
 import timberframe as tf
 
+from .loop_passes import assert_rewritten, runs, small, whole_numbers
+
 STEPS, DEPTH, UNITS = 6, 3, 5
 
-
-def whole_numbers(*shape: int) -> np.ndarray:
-    """Numbers whose sums of products are exact, in whatever order they are added up."""
-    return np.random.default_rng(7).integers(-2, 3, shape).astype(np.float32)
+assert_hoisted = partial(assert_rewritten, "hoist", 1)
+assert_left = partial(assert_rewritten, "hoist", 0)
 
 
 def network(
@@ -39,37 +40,9 @@ def network(
     return tf.while_loop(condition, body, [0, tf.zeros([batch, UNITS]), states])[2].stack()
 
 
-def small(x: Any) -> Any:
-    """Whole numbers that stay small whole numbers."""
-    return tf.floormod(x, 8.0)
-
-
 def beside(weights: Any) -> Callable[..., Any]:
     """A step that multiplies its input beside the state."""
     return lambda now, h: small(tf.matmul(tf.concat([now, h], 1), weights))
-
-
-def runs(y: Any, feeds: Any) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    """A result without the pass, the same with it, and the loops that it rewrote."""
-    found = []
-    for hoist in (False, True):
-        with tf.Session(config=tf.SessionConfig(optimizations={"hoist": hoist})) as session:
-            session.run(tf.global_variables_initializer())
-            found.append(session.run(y, feeds))
-            rewritten = session.explain(y, feeds).rewritten("hoist")
-    return found[0], found[1], rewritten
-
-
-def assert_hoisted(y: Any, feeds: Any) -> None:
-    before, after, rewritten = runs(y, feeds)
-    np.testing.assert_array_equal(after, before)
-    assert len(rewritten) == 1
-
-
-def assert_left(y: Any, feeds: Any) -> None:
-    before, after, rewritten = runs(y, feeds)
-    np.testing.assert_array_equal(after, before)
-    assert rewritten == ()
 
 
 @pytest.fixture(autouse=True)
@@ -104,7 +77,7 @@ def test_frozen_cells_give_the_same_but_for_rounding(name: str, batch: int) -> N
         frozen = tf.graph_util.convert_variables_to_constants(session, session.graph.as_graph_def(), [y.op.name])
     with tf.Graph().as_default():
         x, y = tf.import_graph_def(frozen, return_elements=[x.name, y.name])
-        before, after, rewritten = runs(y, {x: np.random.default_rng(1).normal(size=(batch, STEPS, DEPTH))})
+        before, after, rewritten = runs("hoist", y, {x: np.random.default_rng(1).normal(size=(batch, STEPS, DEPTH))})
     assert len(rewritten) == 1
     rounding = (DEPTH + UNITS + 1) * np.finfo(np.float32).eps  # of a sum; gates have slopes below 1
     np.testing.assert_allclose(after, before, rtol=0, atol=4 * STEPS * rounding)
@@ -120,13 +93,17 @@ def test_last_operand_of_a_concat_leaves_the_loop(x: Any, feeds: Any, weights: A
 
 def test_one_of_three_operands_leaves_the_loop(x: Any, feeds: Any) -> None:
     weights = tf.constant(whole_numbers(DEPTH + 2 * UNITS, UNITS))
-    assert_hoisted(network(x, lambda now, h: small(tf.matmul(tf.concat([now, h, h + 1.0], 1), weights))), feeds)
+    assert_rewritten(
+        "hoist", 1, network(x, lambda now, h: small(tf.matmul(tf.concat([now, h, h + 1.0], 1), weights))), feeds
+    )
 
 
 @pytest.mark.parametrize("transposed", [False, True])
 def test_product_of_the_input_alone_leaves_the_loop(x: Any, feeds: Any, transposed: bool) -> None:
     weights = tf.constant(whole_numbers(*((UNITS, DEPTH) if transposed else (DEPTH, UNITS))))
-    assert_hoisted(network(x, lambda now, h: small(h + tf.matmul(now, weights, transpose_b=transposed))), feeds)
+    assert_rewritten(
+        "hoist", 1, network(x, lambda now, h: small(h + tf.matmul(now, weights, transpose_b=transposed))), feeds
+    )
 
 
 def test_bias_leaves_the_loop_with_the_product(x: Any, feeds: Any, weights: Any) -> None:
@@ -177,7 +154,7 @@ def test_results_have_the_same_bits_in_every_run(x: Any, weights: Any) -> None:
 
 def test_number_that_is_no_number_stays_in_its_step(x: Any, feeds: Any, weights: Any) -> None:
     feeds[x][3] = np.nan
-    _, y, _ = runs(network(x, lambda now, h: small(tf.matmul(now, weights[:DEPTH]))), feeds)
+    _, y, _ = runs("hoist", network(x, lambda now, h: small(tf.matmul(now, weights[:DEPTH]))), feeds)
     assert np.isnan(y).any((1, 2)).tolist() == [False, False, False, True, False, False]
 
 
@@ -238,7 +215,9 @@ def test_rows_that_the_loop_writes_stay(feeds: Any, x: Any, weights: Any) -> Non
         now = rows.read(t)
         return t + 1, beside(weights)(now, h), rows.write(tf.minimum(t + 1, STEPS - 1), small(now + 1.0))
 
-    assert_left(tf.while_loop(lambda t, *_: t < STEPS, body, [0, tf.zeros([1, UNITS]), rows])[1], feeds)
+    assert_rewritten(
+        "hoist", 0, tf.while_loop(lambda t, *_: t < STEPS, body, [0, tf.zeros([1, UNITS]), rows])[1], feeds
+    )
 
 
 def test_weights_that_iterations_change_stay(x: Any, feeds: Any) -> None:
@@ -262,7 +241,7 @@ def test_loop_within_a_loop_is_rewritten(x: Any, feeds: Any, weights: Any) -> No
 def test_what_two_loops_hand_on_leaves_both(x: Any, feeds: Any, weights: Any) -> None:
     upper = tf.constant(whole_numbers(2 * UNITS, UNITS))
     y = network(network(x, beside(weights)), beside(upper))
-    before, after, rewritten = runs(y, feeds)
+    before, after, rewritten = runs("hoist", y, feeds)
     np.testing.assert_array_equal(after, before)
     assert len(rewritten) == 2
 

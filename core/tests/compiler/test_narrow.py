@@ -10,6 +10,8 @@ import pytest
 
 import timberframe as tf
 
+from .loop_passes import assert_rewritten, whole_numbers
+
 STEPS, ROWS, COLUMNS, DEPTH = 8, 2, 7, 3
 
 
@@ -17,11 +19,6 @@ STEPS, ROWS, COLUMNS, DEPTH = 8, 2, 7, 3
 def _own_graph() -> Iterator[None]:
     with tf.Graph().as_default():
         yield
-
-
-def whole_numbers(*shape: int) -> np.ndarray:
-    """Numbers whose sums of products are exact, in whatever order they are added up."""
-    return np.random.default_rng(7).integers(-2, 3, shape).astype(np.float32)
 
 
 def weights(variable: bool = False) -> Any:
@@ -36,30 +33,18 @@ def loop(step: Callable[[Any], Any]) -> Any:
     return tf.while_loop(lambda t, _: t < STEPS, lambda t, h: (t + 1, tf.floormod(step(h), 8.0)), [0, x])[1]
 
 
-def assert_results(y: Any, rewritten: int) -> None:
-    """The results are the same without the pass, which has rewritten so many loops."""
-    found = []
-    for narrow in (False, True):
-        with tf.Session(config=tf.SessionConfig(optimizations={"narrow": narrow})) as session:
-            session.run(tf.global_variables_initializer())
-            found.append(session.run(y))
-            names = session.explain(y).rewritten("narrow")
-    np.testing.assert_array_equal(found[1], found[0])
-    assert len(names) == rewritten
-
-
 @pytest.mark.parametrize("first", [0, 2, COLUMNS - DEPTH])
 def test_columns_that_nothing_reads_are_left_out(first: int) -> None:
     def step(h: Any) -> Any:
         return tf.slice(tf.matmul(h, weights(), transpose_b=True), [0, first], [ROWS, DEPTH])
 
-    assert_results(loop(step), rewritten=1)
+    assert_rewritten("narrow", 1, loop(step))
 
 
 def test_columns_of_products_by_variables_are_left_out() -> None:
     w = weights(variable=True)
     y = loop(lambda h: tf.slice(tf.matmul(h, w, transpose_b=True), [0, 1], [-1, DEPTH]))
-    assert_results(y, rewritten=1)
+    assert_rewritten("narrow", 1, y)
 
 
 def test_rows_of_variables_are_not_copied_for_a_few_iterations() -> None:
@@ -69,7 +54,7 @@ def test_rows_of_variables_are_not_copied_for_a_few_iterations() -> None:
     def body(t: Any, h: Any) -> Any:
         return t + 1, tf.slice(tf.matmul(h, w, transpose_b=True), [0, 1], [1, DEPTH])
 
-    assert_results(tf.while_loop(lambda t, _: t < 2, body, [0, x])[1], rewritten=0)
+    assert_rewritten("narrow", 0, tf.while_loop(lambda t, _: t < 2, body, [0, x])[1])
 
 
 def test_product_that_others_read_stays_whole() -> None:
@@ -77,7 +62,7 @@ def test_product_that_others_read_stays_whole() -> None:
         product = tf.matmul(h, weights(), transpose_b=True)
         return tf.slice(product, [0, 1], [ROWS, DEPTH]) + tf.reduce_sum(product)
 
-    assert_results(loop(step), rewritten=0)
+    assert_rewritten("narrow", 0, loop(step))
 
 
 def test_product_of_which_rows_are_read_stays_whole() -> None:
@@ -85,7 +70,7 @@ def test_product_of_which_rows_are_read_stays_whole() -> None:
         row = tf.slice(tf.matmul(h, weights(), transpose_b=True), [1, 1], [1, DEPTH])
         return tf.concat([row, row], 0)
 
-    assert_results(loop(step), rewritten=0)
+    assert_rewritten("narrow", 0, loop(step))
 
 
 def test_product_that_is_read_whole_stays() -> None:
@@ -93,7 +78,7 @@ def test_product_that_is_read_whole_stays() -> None:
         product = tf.slice(tf.matmul(h, weights(), transpose_b=True), [0, 0], [ROWS, COLUMNS])
         return product[:, :DEPTH] + product[:, -DEPTH:]
 
-    assert_results(loop(step), rewritten=0)
+    assert_rewritten("narrow", 0, loop(step))
 
 
 def test_weights_that_iterations_change_stay_whole() -> None:
@@ -102,7 +87,7 @@ def test_weights_that_iterations_change_stay_whole() -> None:
         return t + 1, tf.floormod(product, 8.0), tf.floormod(w + 1.0, 3.0)
 
     start = [0, tf.constant(whole_numbers(ROWS, DEPTH)), weights()]
-    assert_results(tf.while_loop(lambda t, *_: t < STEPS, body, start)[1], rewritten=0)
+    assert_rewritten("narrow", 0, tf.while_loop(lambda t, *_: t < STEPS, body, start)[1])
 
 
 def test_gradients_of_a_cell_whose_inputs_need_none_are_narrower() -> None:

@@ -10,6 +10,8 @@ import pytest
 
 import timberframe as tf
 
+from .loop_passes import assert_rewritten, runs, whole_numbers
+
 STEPS, BATCH, DEPTH, UNITS = 5, 2, 3, 4
 
 
@@ -17,29 +19,6 @@ STEPS, BATCH, DEPTH, UNITS = 5, 2, 3, 4
 def _own_graph() -> Iterator[None]:
     with tf.Graph().as_default():
         yield
-
-
-def whole_numbers(*shape: int) -> np.ndarray:
-    """Numbers whose sums of products are exact, in whatever order they are added up."""
-    return np.random.default_rng(7).integers(-2, 3, shape).astype(np.float32)
-
-
-def runs(fetches: Any, feeds: Any) -> tuple[list[np.ndarray], list[np.ndarray], tuple[str, ...]]:
-    """Results without the pass, the same with it, and the loops that it rewrote."""
-    found = []
-    for sink in (False, True):
-        with tf.Session(config=tf.SessionConfig(optimizations={"sink": sink})) as session:
-            session.run(tf.global_variables_initializer())
-            found.append(session.run(fetches, feeds))
-            rewritten = session.explain(fetches, feeds).rewritten("sink")
-    return found[0], found[1], rewritten
-
-
-def assert_results(fetches: Any, feeds: Any, rewritten: int) -> None:
-    before, after, names = runs(fetches, feeds)
-    for a, b in zip(after, before, strict=True):
-        np.testing.assert_array_equal(a, b)
-    assert len(names) == rewritten
 
 
 def sums(step: Callable[..., Any], start: Any = None, index: Callable[[Any], Any] = lambda t: t) -> tuple[Any, Any]:
@@ -76,36 +55,36 @@ def outputs_of(cell: Any) -> tuple[Any, dict[Any, np.ndarray]]:
 def test_gradients_of_cells_are_the_same_but_for_rounding(name: str) -> None:
     y, feeds = outputs_of(getattr(tf.nn.rnn_cell, name)(UNITS))
     gradients = tf.gradients(tf.reduce_sum(tf.square(y)), [*feeds, *tf.trainable_variables()])
-    before, after, rewritten = runs(gradients, feeds)
+    before, after, rewritten = runs("sink", gradients, feeds)
     assert len(rewritten) == 1
     for a, b in zip(after, before, strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=STEPS * BATCH * np.abs(b).max() * np.finfo(np.float32).eps)
 
 
 def test_sum_of_products_leaves_the_loop() -> None:
-    assert_results(*sums(adding), rewritten=1)
+    assert_rewritten("sink", 1, *sums(adding))
 
 
 def test_order_of_the_sum_does_not_matter() -> None:
     def step(row: Any, state: Any, total: Any) -> Any:
         return following(row, state), tf.add_n([tf.matmul(row, state, transpose_a=True), total])
 
-    assert_results(*sums(step), rewritten=1)
+    assert_rewritten("sink", 1, *sums(step))
 
 
 def test_row_may_be_the_second_operand() -> None:
     def step(row: Any, state: Any, total: Any) -> Any:
         return following(row, state), total + tf.matmul(state, row, transpose_a=True)
 
-    assert_results(*sums(step, tf.zeros([UNITS, DEPTH])), rewritten=1)
+    assert_rewritten("sink", 1, *sums(step, tf.zeros([UNITS, DEPTH])))
 
 
 def test_rows_from_the_last_to_the_first_leave_the_loop() -> None:
-    assert_results(*sums(adding, index=lambda t: STEPS - 1 - t), rewritten=1)
+    assert_rewritten("sink", 1, *sums(adding, index=lambda t: STEPS - 1 - t))
 
 
 def test_sum_begins_with_what_it_began_with() -> None:
-    assert_results(*sums(adding, tf.constant(whole_numbers(DEPTH, UNITS))), rewritten=1)
+    assert_rewritten("sink", 1, *sums(adding, tf.constant(whole_numbers(DEPTH, UNITS))))
 
 
 def test_sums_of_one_operand_keep_it_once() -> None:
@@ -119,7 +98,7 @@ def test_sums_of_one_operand_keep_it_once() -> None:
 
     start = [0, tf.ones([BATCH, UNITS]), tf.zeros([DEPTH, UNITS]), tf.zeros([UNITS, UNITS])]
     found = tf.while_loop(lambda t, *_: t < STEPS, body, start)[1:]
-    assert_results(found, {x: whole_numbers(STEPS, BATCH, DEPTH), y: whole_numbers(STEPS, BATCH, UNITS)}, rewritten=1)
+    assert_rewritten("sink", 1, found, {x: whole_numbers(STEPS, BATCH, DEPTH), y: whole_numbers(STEPS, BATCH, UNITS)})
 
 
 def test_training_gives_the_same_weights() -> None:
@@ -152,7 +131,7 @@ def test_sum_that_becomes_a_variable_stays() -> None:
     v = tf.get_variable("v", initializer=np.zeros((DEPTH, UNITS), np.float32))
     with tf.control_dependencies([v.assign(total)]):
         fetches = [v.read_value()]
-    assert_results(fetches, feeds, rewritten=0)
+    assert_rewritten("sink", 0, fetches, feeds)
 
 
 def test_sum_that_iterations_read_stays() -> None:
@@ -160,7 +139,7 @@ def test_sum_that_iterations_read_stays() -> None:
         after, total = adding(row, state, total)
         return tf.floormod(after + total[:1], 8.0), total
 
-    assert_results(*sums(step), rewritten=0)
+    assert_rewritten("sink", 0, *sums(step))
 
 
 def test_sum_of_before_that_iterations_read_stays() -> None:
@@ -168,7 +147,7 @@ def test_sum_of_before_that_iterations_read_stays() -> None:
         after, added = adding(row, state, total)
         return tf.floormod(after + total[:1], 8.0), added
 
-    assert_results(*sums(step), rewritten=0)
+    assert_rewritten("sink", 0, *sums(step))
 
 
 def test_product_that_iterations_read_stays() -> None:
@@ -176,7 +155,7 @@ def test_product_that_iterations_read_stays() -> None:
         product = tf.matmul(row, state, transpose_a=True)
         return tf.floormod(state + product[:1], 8.0), total + product
 
-    assert_results(*sums(step), rewritten=0)
+    assert_rewritten("sink", 0, *sums(step))
 
 
 def test_sum_that_is_no_longer_than_its_operands_stays() -> None:
@@ -188,12 +167,12 @@ def test_sum_that_is_no_longer_than_its_operands_stays() -> None:
         return t + 1, total + tf.matmul(row, row + 1.0, transpose_a=True)
 
     total = tf.while_loop(lambda t, _: t < STEPS, body, [0, tf.zeros([2, 2])])[1]
-    assert_results([total], {x: whole_numbers(STEPS, 8, 2)}, rewritten=0)
+    assert_rewritten("sink", 0, [total], {x: whole_numbers(STEPS, 8, 2)})
 
 
 @pytest.mark.parametrize("index", [lambda t: t // 2, lambda t: tf.minimum(t, 3)])
 def test_rows_that_are_read_again_stay(index: Callable[[Any], Any]) -> None:
-    assert_results(*sums(adding, index=index), rewritten=0)
+    assert_rewritten("sink", 0, *sums(adding, index=index))
 
 
 def test_loop_that_a_value_ends_stays() -> None:
@@ -207,7 +186,7 @@ def test_loop_that_a_value_ends_stays() -> None:
     found = tf.while_loop(lambda t, s, _: tf.logical_and(t < STEPS, tf.reduce_sum(s) < 30.0), body, start)
     value = whole_numbers(STEPS, BATCH, DEPTH)
     value[-1] = np.nan  # in a row that no iteration comes to
-    assert_results(found, {x: value}, rewritten=0)
+    assert_rewritten("sink", 0, found, {x: value})
 
 
 def test_gradients_of_lengths_of_rows_are_right() -> None:

@@ -30,5 +30,5 @@ def tenths(size: int) -> np.ndarray:
     return np.full((3, size), 0.1, np.float32)
 
 
-def close(got: Any, wanted: Any) -> None:
+def assert_close(got: Any, wanted: Any) -> None:
     np.testing.assert_allclose(got, wanted, rtol=2e-4, atol=2e-6)

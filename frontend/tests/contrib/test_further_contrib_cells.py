@@ -10,7 +10,7 @@ import pytest
 import timberframe as tf
 
 from ..conftest import run
-from .cell_examples import GRID, HALVES, RANDOM, STEPS, C, H, X, close, sigmoid, tenths, variables
+from .cell_examples import GRID, HALVES, RANDOM, STEPS, C, H, X, assert_close, sigmoid, tenths, variables
 
 rnn = tf.contrib.rnn
 
@@ -26,7 +26,7 @@ def test_units_that_see_their_own_state_alone(session: tf.Session) -> None:
     output, state = run(session, rnn.IndRNNCell(4)(X, H))
     v = variables(session)
     assert [*v] == ["kernel_w", "kernel_u", "bias"]
-    close(output, np.tanh(X @ v["kernel_w"] + H * v["kernel_u"]))
+    assert_close(output, np.tanh(X @ v["kernel_w"] + H * v["kernel_u"]))
     assert output.tolist() == state.tolist()
 
 
@@ -38,7 +38,7 @@ def test_gated_units_that_see_their_own_state_alone(session: tf.Session) -> None
     gates = X @ v["gates/kernel_w"] + np.tile(H, 2) * v["gates/kernel_u"] + 1
     r, u = np.split(sigmoid(gates), 2, 1)
     new = np.tanh(X @ v["candidate/kernel"] + r * H * v["candidate/kernel_u"])
-    close(output, u * H + (1 - u) * new)
+    assert_close(output, u * H + (1 - u) * new)
 
 
 def test_an_lstm_whose_units_see_their_own_state_alone(session: tf.Session) -> None:
@@ -46,8 +46,8 @@ def test_an_lstm_whose_units_see_their_own_state_alone(session: tf.Session) -> N
     v = variables(session)
     i, j, f, o = np.split(X @ v["kernel_w"] + np.tile(H, 4) * v["kernel_u"], 4, 1)
     c = C * sigmoid(f + 1) + sigmoid(i) * np.tanh(j)
-    close(state.c, c)
-    close(output, np.tanh(c) * sigmoid(o))
+    assert_close(state.c, c)
+    assert_close(output, np.tanh(c) * sigmoid(o))
 
 
 def test_the_simple_recurrent_unit(session: tf.Session) -> None:
@@ -55,8 +55,8 @@ def test_the_simple_recurrent_unit(session: tf.Session) -> None:
     v = variables(session)
     new, f, r, past = np.split(X @ v["kernel"], 4, 1)
     c = sigmoid(f) * C + (1 - sigmoid(f)) * new
-    close(state, c)
-    close(output, sigmoid(r) * np.tanh(c) + (1 - sigmoid(r)) * past)
+    assert_close(state, c)
+    assert_close(output, sigmoid(r) * np.tanh(c) + (1 - sigmoid(r)) * past)
     assert v["bias"].shape == (8,)
 
 
@@ -64,8 +64,8 @@ def test_a_gate_between_inputs_and_outputs(session: tf.Session) -> None:
     with tf.variable_scope("root", initializer=HALVES):
         output, state = rnn.IntersectionRNNCell(2, num_in_proj=2)(STEPS, tenths(2))
     got, after = run(session, [output, state])
-    close(got[:, 0], [2.00431061, 4.00060606, 6.00008249])
-    close(after[:, 1], [0.13752282, 0.10545051, 0.10074195])
+    assert_close(got[:, 0], [2.00431061, 4.00060606, 6.00008249])
+    assert_close(after[:, 1], [0.13752282, 0.10545051, 0.10074195])
     assert [v.op.name.removeprefix("root/intersection_rnn_cell/") for v in tf.global_variables()] == [
         "in_projection/kernel", "in_projection/bias", "kernel", "bias",
     ]  # fmt: skip
@@ -81,8 +81,8 @@ def test_an_lstm_that_opens_periodically(session: tf.Session) -> None:
     h = np.tanh(c) * sigmoid(np.concatenate([X, H, c], 1) @ v["output_gate/kernel"])
     ratio = np.mod(times - v["phase"], v["period"]) / v["period"]
     opened = np.where(ratio < 0.15, ratio / 0.15, np.where(ratio < 0.3, 2 - ratio / 0.15, 0.001 * ratio))
-    close(state.c, opened * c + (1 - opened) * C)
-    close(output, opened * h + (1 - opened) * H)
+    assert_close(state.c, opened * c + (1 - opened) * C)
+    assert_close(output, opened * h + (1 - opened) * H)
 
 
 def test_periods_begin_between_their_bounds(session: tf.Session) -> None:
@@ -103,15 +103,15 @@ def test_normalised_kernels(session: tf.Session, use_peepholes: bool, c: list[fl
     with tf.variable_scope("root", initializer=HALVES):
         _, after = rnn.WeightNormLSTMCell(2, use_peepholes=use_peepholes)(np.ones((1, 2), np.float32), state)
     got = run(session, after)
-    close(got.c, [c])
-    close(got.h, [h])
+    assert_close(got.c, [c])
+    assert_close(got.h, [h])
 
 
 def test_without_norm_the_kernels_are_those_of_a_plain_lstm(session: tf.Session) -> None:
     state = tuple(0.1 * np.array([x], np.float32) for x in ([0, 1], [2, 3]))
     with tf.variable_scope("root", initializer=HALVES):
         _, after = rnn.WeightNormLSTMCell(2, norm=False)(np.ones((1, 2), np.float32), state)
-    close(run(session, after).c, [[0.65937078, 0.74983585]])
+    assert_close(run(session, after).c, [[0.65937078, 0.74983585]])
 
 
 def test_normalised_kernels_along_time(session: tf.Session) -> None:
@@ -130,8 +130,8 @@ def test_normalised_gates_with_peepholes_and_a_projection(session: tf.Session) -
     i, j, f, o = (normed(g) for g in gates)
     c = C * sigmoid(f + 1 + v["w_f_diag"] * C) + sigmoid(i + v["w_i_diag"] * C) * np.tanh(j)
     c = np.clip(normed(c), -0.8, 0.8)
-    close(state.c, c)
-    close(output, sigmoid(o + v["w_o_diag"] * c) * np.tanh(c) @ v["projection/kernel"])
+    assert_close(state.c, c)
+    assert_close(output, sigmoid(o + v["w_o_diag"] * c) * np.tanh(c) @ v["projection/kernel"])
 
 
 def test_a_forget_gate_that_is_the_input_gate(session: tf.Session) -> None:
@@ -156,9 +156,9 @@ def test_coupled_gates_with_all_that_they_may_have(session: tf.Session) -> None:
     j, f, o = (normed(g) for g in np.split(np.concatenate([X, H[:, :2]], 1) @ kernel, 3, 1))
     kept = sigmoid(f + 1 + v["W_F_diag"] * C)
     c = normed(kept * C + (1 - kept) * np.tanh(j))
-    close(state.c, c)
+    assert_close(state.c, c)
     projection = np.concatenate([v["W_P_0"], v["W_P_1"]])
-    close(output, sigmoid(o + v["W_O_diag"] * c) * np.tanh(c) @ projection)
+    assert_close(output, sigmoid(o + v["W_O_diag"] * c) * np.tanh(c) @ projection)
 
 
 def test_one_group_is_a_plain_lstm(session: tf.Session) -> None:
@@ -166,7 +166,7 @@ def test_one_group_is_a_plain_lstm(session: tf.Session) -> None:
         grouped, _ = rnn.GLSTMCell(4)(X, (C, H))
         plain, _ = tf.nn.rnn_cell.LSTMCell(4)(X, (C, H))
     one, two = run(session, [grouped, plain])
-    close(one, two)
+    assert_close(one, two)
 
 
 def test_groups_of_units_see_their_own_inputs(session: tf.Session) -> None:
@@ -179,8 +179,8 @@ def test_groups_of_units_see_their_own_inputs(session: tf.Session) -> None:
     ]
     i, j, f, o = (np.concatenate(gate, 1) for gate in zip(*parts, strict=True))
     c = C * sigmoid(f + 1) + sigmoid(i) * np.tanh(j)
-    close(state.c, c)
-    close(output, sigmoid(o) * np.tanh(c) @ v["projection/kernel"])
+    assert_close(state.c, c)
+    assert_close(output, sigmoid(o) * np.tanh(c) @ v["projection/kernel"])
 
 
 def test_a_highway_lets_a_part_of_the_inputs_through(session: tf.Session) -> None:
@@ -192,7 +192,7 @@ def test_a_highway_lets_a_part_of_the_inputs_through(session: tf.Session) -> Non
     assert [*v] == ["basic_rnn_cell/kernel", "basic_rnn_cell/bias", "carry_w", "carry_b", "transform_w", "transform_b"]
     carried, passed = (sigmoid(X[:, :4] @ v[f"{n}_w"] + v[f"{n}_b"]) for n in ("carry", "transform"))
     inner = np.tanh(np.concatenate([X[:, :4], H], 1) @ v["basic_rnn_cell/kernel"])
-    close(got, X[:, :4] * carried + inner * passed)
+    assert_close(got, X[:, :4] * carried + inner * passed)
     assert v["transform_b"].tolist() == [1.0] * 4
 
 
@@ -284,8 +284,8 @@ def test_a_state_that_is_kept_goes_on(session: tf.Session) -> None:
     session.run(tf.global_variables_initializer())
     first, second = session.run(outputs[-1]), session.run(outputs[-1])
     wanted = session.run(whole)
-    close(first, wanted[1])
-    close(second, wanted[3])
+    assert_close(first, wanted[1])
+    assert_close(second, wanted[3])
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 import timberframe as tf
 
 from ..conftest import run
-from .cell_examples import GRID, HALVES, STEPS, C, H, X, close, sigmoid, tenths, variables
+from .cell_examples import GRID, HALVES, STEPS, C, H, X, assert_close, sigmoid, tenths, variables
 
 rnn = tf.contrib.rnn
 
@@ -29,8 +29,8 @@ def test_windows_of_frequencies(session: tf.Session) -> None:
         lower = sigmoid(o + v["W_O_diag"] * c) * np.tanh(c)
         outputs.append(lower)
         states += [c, lower]
-    close(output, np.concatenate(outputs, 1))
-    close(after, np.concatenate(states, 1))
+    assert_close(output, np.concatenate(outputs, 1))
+    assert_close(after, np.concatenate(states, 1))
 
 
 @pytest.mark.parametrize("state_is_tuple", [True, False])
@@ -73,7 +73,7 @@ def test_a_grid_with_peepholes_and_two_blocks(session: tf.Session) -> None:
             h_along, h = (sigmoid(last[n] + peepholes("O", n, new["freq"], new["time"])) * np.tanh(new[n]) for n in new)
             c_along = new["freq"]
             outputs += [h, h_along]
-    close(output, np.concatenate(outputs, 1))
+    assert_close(output, np.concatenate(outputs, 1))
 
 
 @pytest.mark.parametrize(("offset", "back"), [

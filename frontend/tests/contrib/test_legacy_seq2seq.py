@@ -10,6 +10,7 @@ import pytest
 import timberframe as tf
 
 from ..conftest import run
+from .cell_examples import assert_close
 
 legacy = tf.contrib.legacy_seq2seq
 
@@ -38,10 +39,6 @@ def step(v: dict[str, np.ndarray], scope: str, inputs: np.ndarray, state: np.nda
     return np.tanh(np.concatenate([inputs, state], 1) @ v[f"{scope}kernel"] + v[f"{scope}bias"])
 
 
-def close(got: Any, wanted: Any) -> None:
-    np.testing.assert_allclose(got, wanted, rtol=2e-4, atol=2e-6)
-
-
 def test_the_decoder_goes_on_with_the_encoders_last_state(session: tf.Session) -> None:
     outputs, state = run(session, legacy.basic_rnn_seq2seq(STEPS[:1], STEPS[1:], cell()))
     v = values(session, "basic_rnn_seq2seq/")
@@ -49,8 +46,8 @@ def test_the_decoder_goes_on_with_the_encoders_last_state(session: tf.Session) -
     wanted = step(v, "rnn/basic_rnn_cell/", STEPS[0], np.zeros((3, 4)))
     for got, inputs in zip(outputs, STEPS[1:], strict=True):
         wanted = step(v, "rnn_decoder/basic_rnn_cell/", inputs, wanted)
-        close(got, wanted)
-    close(state, wanted)
+        assert_close(got, wanted)
+    assert_close(state, wanted)
 
 
 def test_a_tied_network_reads_and_writes_with_the_same_variables(session: tf.Session) -> None:
@@ -60,13 +57,13 @@ def test_a_tied_network_reads_and_writes_with_the_same_variables(session: tf.Ses
     state = np.zeros((3, 4))
     for inputs in STEPS:
         state = step(v, "", inputs, state)
-    close(outputs[-1], state)
+    assert_close(outputs[-1], state)
 
 
 def test_a_loop_function_makes_the_next_input(session: tf.Session) -> None:
     outputs, _ = run(session, legacy.tied_rnn_seq2seq(STEPS[:1], STEPS[1:], cell(), lambda output, _: 2.0 * output))
     v = values(session, "combined_tied_rnn_seq2seq/tied_rnn_seq2seq/basic_rnn_cell/")
-    close(outputs[1], step(v, "", 2 * outputs[0], outputs[0]))
+    assert_close(outputs[1], step(v, "", 2 * outputs[0], outputs[0]))
 
 
 def test_embedded_symbols(session: tf.Session) -> None:
@@ -83,8 +80,8 @@ def test_embedded_symbols(session: tf.Session) -> None:
         h = step(v, "rnn/embedding_wrapper/basic_rnn_cell/", v["rnn/embedding_wrapper/embedding"][symbols], h)
     for got, symbols in zip(outputs, WRITTEN, strict=True):
         h = step(v, f"{decoder}basic_rnn_cell/", v["embedding_rnn_decoder/embedding"][symbols], h)
-        close(got, h @ v[f"{decoder}kernel"] + v[f"{decoder}bias"])
-    close(state, h)
+        assert_close(got, h @ v[f"{decoder}kernel"] + v[f"{decoder}bias"])
+    assert_close(state, h)
 
 
 def test_the_best_symbol_is_fed(session: tf.Session) -> None:
@@ -92,7 +89,7 @@ def test_the_best_symbol_is_fed(session: tf.Session) -> None:
     best = outputs[0].argmax(1)
     with tf.variable_scope("embedding_rnn_seq2seq", reuse=True) as scope:
         again, _ = legacy.embedding_rnn_seq2seq(READ, [WRITTEN[0], best], cell(), 5, 5, 3, scope=scope)
-    close(session.run(again[1]), outputs[1])
+    assert_close(session.run(again[1]), outputs[1])
 
 
 def test_outputs_are_projected_before_the_best_symbol_is_taken(session: tf.Session) -> None:
@@ -107,7 +104,7 @@ def test_outputs_are_projected_before_the_best_symbol_is_taken(session: tf.Sessi
             READ, [WRITTEN[0], best], cell(), 5, 5, 3, output_projection=projection, scope=scope
         )
     assert first.shape == (3, 4)
-    close(session.run(again[1]), second)
+    assert_close(session.run(again[1]), second)
 
 
 @pytest.mark.parametrize(
@@ -124,13 +121,13 @@ def test_a_tensor_decides_in_each_run_what_is_fed(session: tf.Session, network: 
     count = len(tf.global_variables())
     session.run(tf.global_variables_initializer())
     fed, best = (session.run(outputs, {feeds: flag}) for flag in (False, True))
-    close(fed[0], best[0])
+    assert_close(fed[0], best[0])
     with tf.variable_scope(scope, reuse=True):
         again, _ = network(READ, [WRITTEN[0], best[0].argmax(1)], tf.nn.rnn_cell.BasicLSTMCell(4), *sizes)
         given, _ = network(READ, WRITTEN, tf.nn.rnn_cell.BasicLSTMCell(4), *sizes)
     one, two = session.run([again[1], given[1]])
-    close(best[1], one)
-    close(fed[1], two)
+    assert_close(best[1], one)
+    assert_close(fed[1], two)
     assert len(tf.global_variables()) == count
 
 
@@ -168,8 +165,10 @@ def test_attention_to_given_states(session: tf.Session, from_state: bool) -> Non
     for got, inputs in zip(outputs, STEPS, strict=False):
         h = step(v, "basic_rnn_cell/", np.concatenate([inputs, *seen], 1) @ v["kernel"] + v["bias"], h)
         seen = found(h)
-        close(got, np.concatenate([h, *seen], 1) @ v["AttnOutputProjection/kernel"] + v["AttnOutputProjection/bias"])
-    close(last, h)
+        assert_close(
+            got, np.concatenate([h, *seen], 1) @ v["AttnOutputProjection/kernel"] + v["AttnOutputProjection/bias"]
+        )
+    assert_close(last, h)
 
 
 def test_an_attention_network_has_the_variables_of_tensorflow(session: tf.Session) -> None:
@@ -207,7 +206,7 @@ def test_buckets_share_their_variables(session: tf.Session) -> None:
     assert [len(x) for x in got] == [1, 2]
     scores = np.stack(got[1], 1)
     right = np.take_along_axis(scores, np.stack(WRITTEN, 1)[..., None], 2)[..., 0]
-    close(two, (np.log(np.exp(scores).sum(-1)) - right).mean())
+    assert_close(two, (np.log(np.exp(scores).sum(-1)) - right).mean())
     assert one != two
     assert sum("embedding_rnn_decoder/embedding" in n for n in names()) == 1
 

@@ -30,7 +30,7 @@ def values(session: tf.Session) -> dict[str, np.ndarray]:
     return {v.op.name.removeprefix("batch_normalization/"): session.run(v) for v in tf.global_variables()}
 
 
-def close(got: Any, wanted: Any) -> None:
+def assert_close(got: Any, wanted: Any) -> None:
     np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
 
 
@@ -42,7 +42,7 @@ def test_renormalisation_goes_by_moving_means(session: tf.Session) -> None:
     outputs = trained(session, BATCHES, renorm=True, renorm_momentum=0.8, momentum=0.9)
     mean, deviation, moving, moving_deviation = np.zeros(4), np.ones(4), np.zeros(4), np.ones(4)
     for got, batch in zip(outputs, BATCHES, strict=True):
-        close(got, (batch - mean) / np.maximum(deviation, np.sqrt(EPSILON)))
+        assert_close(got, (batch - mean) / np.maximum(deviation, np.sqrt(EPSILON)))
         s = np.sqrt(batch.var(0) + EPSILON)
         mean, deviation = 0.8 * mean + 0.2 * batch.mean(0), 0.8 * deviation + 0.2 * s
         moving, moving_deviation = 0.9 * moving + 0.1 * batch.mean(0), 0.9 * moving_deviation + 0.1 * s
@@ -50,17 +50,17 @@ def test_renormalisation_goes_by_moving_means(session: tf.Session) -> None:
     assert [*found] == [
         "gamma", "beta", "moving_mean", "moving_variance", "moving_stddev", "renorm_mean", "renorm_stddev",
     ]  # fmt: skip
-    close(found["renorm_mean"], mean)
-    close(found["renorm_stddev"], deviation)
-    close(found["moving_mean"], moving)
-    close(found["moving_stddev"], moving_deviation)
-    close(found["moving_variance"], moving_deviation**2 - EPSILON)
+    assert_close(found["renorm_mean"], mean)
+    assert_close(found["renorm_stddev"], deviation)
+    assert_close(found["moving_mean"], moving)
+    assert_close(found["moving_stddev"], moving_deviation)
+    assert_close(found["moving_variance"], moving_deviation**2 - EPSILON)
 
 
 def test_renormalisation_within_bounds_of_nothing_is_none(session: tf.Session) -> None:
     outputs = trained(session, BATCHES, renorm=True, renorm_clipping={"rmin": 1.0, "rmax": 1.0, "dmax": 0.0})
     for got, batch in zip(outputs, BATCHES, strict=True):
-        close(got, plain(batch))
+        assert_close(got, plain(batch))
 
 
 def test_renormalisation_has_no_gradient_through_its_corrections(session: tf.Session) -> None:
@@ -70,7 +70,7 @@ def test_renormalisation_has_no_gradient_through_its_corrections(session: tf.Ses
         other = tf.gradients(normalized(x, training=True)[:, 0], x)[0]
     session.run(tf.global_variables_initializer())
     one, two = session.run([gradient, other])
-    close(one[:, 0], two[:, 0] * np.sqrt(BATCHES[0][:, 0].var() + EPSILON))
+    assert_close(one[:, 0], two[:, 0] * np.sqrt(BATCHES[0][:, 0].var() + EPSILON))
 
 
 def test_a_tensor_decides_whether_renormalisation_trains(session: tf.Session) -> None:
@@ -80,9 +80,9 @@ def test_a_tensor_decides_whether_renormalisation_trains(session: tf.Session) ->
     session.run(tf.global_variables_initializer())
     before = values(session)
     got, _ = session.run([y, updates], {training: False})
-    close(got, BATCHES[0] / np.sqrt(1 + EPSILON))
+    assert_close(got, BATCHES[0] / np.sqrt(1 + EPSILON))
     for name, value in values(session).items():
-        close(value, before[name])
+        assert_close(value, before[name])
     session.run(updates, {training: True})
     assert np.abs(values(session)["renorm_mean"]).min() > 0
 
@@ -90,17 +90,17 @@ def test_a_tensor_decides_whether_renormalisation_trains(session: tf.Session) ->
 def test_virtual_batches_are_normalised_by_themselves(session: tf.Session) -> None:
     (got,) = trained(session, BATCHES[:1], virtual_batch_size=3)
     for part in range(2):
-        close(got[part::2], plain(BATCHES[0][part::2]))
+        assert_close(got[part::2], plain(BATCHES[0][part::2]))
     found = values(session)
     assert found["gamma"].shape == (1, 1, 4)
     means = [BATCHES[0][part::2].mean(0) for part in range(2)]
-    close(found["moving_mean"][0, 0], 0.01 * np.mean(means, 0))
+    assert_close(found["moving_mean"][0, 0], 0.01 * np.mean(means, 0))
 
 
 def test_virtual_batches_do_not_matter_while_not_training(session: tf.Session) -> None:
     y = normalized(BATCHES[0][:5], virtual_batch_size=3)
     session.run(tf.global_variables_initializer())
-    close(session.run(y), BATCHES[0][:5] / np.sqrt(1 + EPSILON))
+    assert_close(session.run(y), BATCHES[0][:5] / np.sqrt(1 + EPSILON))
 
 
 def test_an_adjustment_comes_before_gamma_and_beta(session: tf.Session) -> None:
@@ -109,19 +109,19 @@ def test_an_adjustment_comes_before_gamma_and_beta(session: tf.Session) -> None:
 
     start = {"gamma_initializer": tf.constant_initializer(3.0), "beta_initializer": tf.constant_initializer(-1.0)}
     (got,) = trained(session, BATCHES[:1], adjustment=adjustment, **start)
-    close(got, (2 * plain(BATCHES[0]) + 0.5) * 3 - 1)
+    assert_close(got, (2 * plain(BATCHES[0]) + 0.5) * 3 - 1)
 
 
 def test_an_adjustment_is_for_training_alone(session: tf.Session) -> None:
     y = normalized(BATCHES[0], adjustment=lambda shape: (2.0, 1.0))
     session.run(tf.global_variables_initializer())
-    close(session.run(y), BATCHES[0] / np.sqrt(1 + EPSILON))
+    assert_close(session.run(y), BATCHES[0] / np.sqrt(1 + EPSILON))
 
 
 def test_several_axes_have_means_of_their_own(session: tf.Session) -> None:
     image = RANDOM.normal(1, 2, (5, 3, 2, 4)).astype(np.float32)
     (got,) = trained(session, [image], axis=[1, 3])
-    close(got, plain(image, (0, 2)))
+    assert_close(got, plain(image, (0, 2)))
     assert values(session)["gamma"].shape == (1, 3, 1, 4)
 
 
@@ -129,7 +129,7 @@ def test_the_function_of_contrib_renormalises(session: tf.Session) -> None:
     with tf.variable_scope("net"):
         y = tf.contrib.layers.batch_norm(BATCHES[0], renorm=True, renorm_decay=0.8, is_training=True)
     session.run(tf.global_variables_initializer())
-    close(session.run(y), BATCHES[0])
+    assert_close(session.run(y), BATCHES[0])
     assert "net/BatchNorm/renorm_stddev" in [v.op.name for v in tf.global_variables()]
 
 

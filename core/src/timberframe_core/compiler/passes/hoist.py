@@ -10,13 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from timberframe_core.compiler.passes.loop_rewriter import (
-    EXACT_ENOUGH,
-    LoopRewriter,
-    RefusedError,
-    Row,
-    counted_loops,
-)
+from timberframe_core.compiler.passes.loop_rewriter import EXACT_ENOUGH, LoopRewriter, Row, rewrite_products
 from timberframe_core.compiler.passes.rewriter import ClusterRewriter
 from timberframe_core.compiler.passes.weights import weight_rows
 from timberframe_core.dtypes import as_dtype
@@ -49,23 +43,13 @@ class _Product:
 
 def run(rewriter: ClusterRewriter) -> None:
     """Rewrites products in the bodies of loops whose iterations read each row of a tensor once."""
-    for node, counters in counted_loops(rewriter):
-        if (counters.iterations or 0) < _FEWEST_ITERATIONS:
-            continue
-        loop = LoopRewriter(rewriter, node, counters)
-        try:
-            changed = [_hoist(loop, n) for n in loop.body.nodes if n.op == "MatMul"]
-        except RefusedError as e:
-            rewriter.decline(node, str(e))
-        else:
-            if any(changed):
-                loop.finish()
+    rewrite_products(rewriter, _hoist, _FEWEST_ITERATIONS)
 
 
 def _hoist(loop: LoopRewriter, node: KernelNode) -> bool:
     """Takes a product out of a loop, or its part that does not wait for other iterations; whether it did."""
     product = _product(loop, node)
-    if product is None or node.outputs[0].nbytes * (loop.counters.iterations or 0) > _LARGEST_PRODUCT:
+    if product is None or node.outputs[0].nbytes * loop.iterations > _LARGEST_PRODUCT:
         return False
     rows = node.inputs[0].shape[0]
     row = loop.row(node.inputs[0])
@@ -116,7 +100,7 @@ def _pays(loop: LoopRewriter, product: _Product, width: int) -> bool:
     """Whether iterations save more than it takes to copy rows of the weights, which those of constants do without."""
     if product.weights.kind == "const":
         return True
-    return width * (loop.counters.iterations or 0) >= _ITERATIONS_FOR_COPY * product.weights.shape[0]
+    return width * loop.iterations >= _ITERATIONS_FOR_COPY * product.weights.shape[0]
 
 
 def _beside(loop: LoopRewriter, product: _Product, concat: KernelNode, rest: Sequence[Value], weights: Value) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,6 +46,26 @@ def counted_loops(rewriter: ClusterRewriter) -> Iterator[tuple[KernelNode, LoopC
                 yield node, counters
 
 
+def rewrite_products(
+    rewriter: ClusterRewriter, rewrite: Callable[[LoopRewriter, KernelNode], bool], fewest_iterations: int = 2
+) -> None:
+    """Rewrites products in the bodies of loops that make a known number of iterations, so many at least.
+
+    rewrite: changes one by its LoopRewriter; whether it did. Loops of which the device refuses a new node stay.
+    """
+    for node, counters in counted_loops(rewriter):
+        loop = LoopRewriter(rewriter, node, counters)
+        if loop.iterations < fewest_iterations:
+            continue
+        try:
+            changed = [rewrite(loop, n) for n in loop.body.nodes if n.op == "MatMul"]
+        except RefusedError as e:
+            rewriter.decline(node, str(e))
+        else:
+            if any(changed):
+                loop.finish()
+
+
 class LoopRewriter:
     """A loop of a cluster, and what a pass changes in its body and around it; `finish` records that.
 
@@ -58,6 +78,8 @@ class LoopRewriter:
     ) -> None:
         cond, body = loop.inner
         self.outer, self.loop, self.counters = outer, loop, counters
+        assert counters.iterations is not None
+        self.iterations = counters.iterations
         self.body = ClusterRewriter(replace(body, outputs=[v for i, v in enumerate(body.outputs) if i not in without]))
         self._cond = ClusterRewriter(cond)
         self._makers = {v: n for n in body.nodes for v in n.outputs}
@@ -92,7 +114,7 @@ class LoopRewriter:
             return None
         source, index, axis = read.inputs
         outer, counter = self.outside(source), self.counters.of(index)
-        count = self.counters.iterations
+        count = self.iterations
         if outer is None or counter is None or axis.kind != "const" or axis.constant != 0:
             return None
         return Row(outer, index, read) if source.shape[0] == count and counter.visits_all(count) else None

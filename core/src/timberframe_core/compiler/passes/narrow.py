@@ -6,7 +6,7 @@ inputs reads the part of the state.
 
 from __future__ import annotations
 
-from timberframe_core.compiler.passes.loop_rewriter import EXACT_ENOUGH, LoopRewriter, RefusedError, counted_loops
+from timberframe_core.compiler.passes.loop_rewriter import EXACT_ENOUGH, LoopRewriter, rewrite_products
 from timberframe_core.compiler.passes.rewriter import ClusterRewriter
 from timberframe_core.compiler.passes.weights import weight_rows
 from timberframe_core.plugin.contracts import KernelNode, Value
@@ -20,15 +20,7 @@ _MOST_ROWS = 8
 
 def run(rewriter: ClusterRewriter) -> None:
     """Rewrites products, by transposed weights that stay the same, of which one Slice reads some columns."""
-    for node, counters in counted_loops(rewriter):
-        loop = LoopRewriter(rewriter, node, counters)
-        try:
-            changed = [_narrow(loop, n) for n in loop.body.nodes if n.op == "MatMul"]
-        except RefusedError as e:
-            rewriter.decline(node, str(e))
-        else:
-            if any(changed):
-                loop.finish()
+    rewrite_products(rewriter, _narrow)
 
 
 def _narrow(loop: LoopRewriter, node: KernelNode) -> bool:
@@ -58,7 +50,7 @@ def _columns(reader: KernelNode, x: Value) -> range | None:
 def _pays(loop: LoopRewriter, node: KernelNode, weights: Value, count: int) -> bool:
     """Whether iterations save more than it takes to copy so many rows of weights, as those of variables have to be."""
     left_out = weights.shape[0] - count
-    saved = left_out * min(node.inputs[0].shape[0], _MOST_ROWS) * (loop.counters.iterations or 0)
+    saved = left_out * min(node.inputs[0].shape[0], _MOST_ROWS) * loop.iterations
     return left_out > 0 and (weights.kind == "const" or saved >= _ROWS_READ_FOR_COPY * count)
 
 
