@@ -11,7 +11,6 @@ of its steps. Exit status 0 when all was well.
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import signal
@@ -22,10 +21,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from children import in_child, kill_before_file_operation
+from children import begin, in_child, kill_before_file_operation
 
 import timberframe as tf
-from timberframe_core.plugin import loader
 
 _STEPS = 40
 _FEW_STEPS = 4
@@ -115,14 +113,7 @@ def kill_everywhere(folder: Path) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--everywhere", action="store_true")
-    parser.add_argument("--seed", type=int, default=0, help="of the moments at which processes are killed")
-    options = parser.parse_args()
-    moments = random.Random(options.seed)
-    loader.registry.load()  # once, and not in every process; no session is made, so there are no threads to lose
-    print(f"seed {options.seed}", flush=True)
+    options, moments = begin(__doc__, 50)
     done = trainings = 0
     with tempfile.TemporaryDirectory() as name:
         expected = whole(Path(name) / "whole")

@@ -10,7 +10,6 @@ same folder. Exit status 0 when all was well.
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import signal
@@ -21,10 +20,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from children import in_child, kill_before_file_operation
+from children import begin, in_child, kill_before_file_operation
 
 import timberframe as tf
-from timberframe_core.plugin import loader
 
 _SHAPES = [(257, 129), (1000,), (), (64, 64), (0, 3)]
 _MAX_TO_KEEP = 3
@@ -111,14 +109,7 @@ def kill_before_event(folder: Path, first: int, number: int, numbered: bool) -> 
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--everywhere", action="store_true")
-    parser.add_argument("--seed", type=int, default=0, help="of the moments at which writers are killed")
-    options = parser.parse_args()
-    moments = random.Random(options.seed)
-    loader.registry.load()  # once, and not in every process; no session is made, so there are no threads to lose
-    print(f"seed {options.seed}", flush=True)
+    options, moments = begin(__doc__, 200)
     kills = sum(
         kill_in_a_new_folder(options.kills // 2, options.everywhere, numbered, moments) for numbered in (True, False)
     )

@@ -12,13 +12,19 @@ from .mistakes import Mistakes
 mistake = Mistakes()
 
 
-@mistake("biases", "checkpoint")
-def checkpoint_without_a_variable(tf: Any, folder: Path) -> Any:
+def saved_weights(tf: Any, folder: Path, **arguments: Any) -> str:
+    """The path of a checkpoint with a variable "weights" of two elements, made with these arguments."""
     path = str(folder / "model")
     with tf.Graph().as_default(), tf.Session() as session:
-        tf.get_variable("weights", [2])
+        tf.get_variable("weights", [2], **arguments)
         session.run(tf.global_variables_initializer())
         tf.train.Saver().save(session, path)
+    return path
+
+
+@mistake("biases", "checkpoint")
+def checkpoint_without_a_variable(tf: Any, folder: Path) -> Any:
+    path = saved_weights(tf, folder)
     tf.get_variable("biases", [2])
     with tf.Session() as session:
         return tf.train.Saver().restore(session, path)
@@ -26,11 +32,7 @@ def checkpoint_without_a_variable(tf: Any, folder: Path) -> Any:
 
 @mistake("(2", "(3", "checkpoint")
 def checkpoint_of_another_shape(tf: Any, folder: Path) -> Any:
-    path = str(folder / "model")
-    with tf.Graph().as_default(), tf.Session() as session:
-        tf.get_variable("weights", [2], use_resource=False)
-        session.run(tf.global_variables_initializer())
-        tf.train.Saver().save(session, path)
+    path = saved_weights(tf, folder, use_resource=False)
     tf.get_variable("weights", [3], use_resource=False)
     with tf.Session() as session:
         return tf.train.Saver().restore(session, path)
@@ -94,11 +96,7 @@ def saved_model_of_other_bytes(tf: Any, folder: Path) -> Any:
 
 @mistake("biases", "model")
 def start_from_a_checkpoint_without_a_variable(tf: Any, folder: Path) -> Any:
-    path = str(folder / "model")
-    with tf.Graph().as_default(), tf.Session() as session:
-        tf.get_variable("weights", [2])
-        session.run(tf.global_variables_initializer())
-        tf.train.Saver().save(session, path)
+    path = saved_weights(tf, folder)
     return tf.train.init_from_checkpoint(path, {"biases": tf.get_variable("biases", [2])})
 
 

@@ -177,7 +177,7 @@ def failing(results: Sequence[Result]) -> list[list[Result]]:
     order = {name: i for i, name in enumerate(SUITES)}
     groups: dict[tuple[str, str], list[Result]] = {}
     bad = (r for r in results if r.verdict in FAILING)
-    for r in sorted(bad, key=lambda r: (NOT_RUN in r.cause, order.get(r.suite, len(order)), r.op, r.id)):
+    for r in sorted(bad, key=lambda r: (r.message.startswith(NOT_RUN), order.get(r.suite, len(order)), r.op, r.id)):
         groups.setdefault((r.verdict, r.cause or r.id), []).append(r)
     return list(groups.values())
 

@@ -133,7 +133,7 @@ class FileWriter:
         if self._closed:
             raise FailedPreconditionError("FileWriter: is closed; `reopen` begins another file")
         if self._file is None:
-            if not self._path.exists():  # the program has removed the folder, as many do before they train anew
+            if not self._path.exists():  # the program has removed the folder, as many do before they train again
                 self._open()
             self._file = self._path.open("ab")
         self._file.write(frame(event.SerializeToString()))
