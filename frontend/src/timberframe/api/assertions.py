@@ -68,60 +68,35 @@ def assert_equal(
 def assert_none_equal(
     x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> Operation:
-    """Fails unless x != y everywhere, with broadcasting.
-
-    x, y: tensors of one dtype that broadcast. data: what the error shows, by default x and y; summarize: how many
-    elements of each; message: how it begins. Returns the operation that checks, to be run or made a control dependency.
-    Raises InvalidArgumentError at once where both are known.
-    """
+    """Fails unless x != y everywhere; arguments, result and errors are those of `assert_equal`."""
     return _check("NotEqual", "!=", np.not_equal, x, y, data, summarize, message, name or "assert_none_equal")
 
 
 def assert_less(
     x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> Operation:
-    """Fails unless x < y everywhere, with broadcasting.
-
-    x, y: tensors of one dtype that broadcast. data: what the error shows, by default x and y; summarize: how many
-    elements of each; message: how it begins. Returns the operation that checks, to be run or made a control dependency.
-    Raises InvalidArgumentError at once where both are known.
-    """
+    """Fails unless x < y everywhere; arguments, result and errors are those of `assert_equal`."""
     return _check("Less", "<", np.less, x, y, data, summarize, message, name or "assert_less")
 
 
 def assert_less_equal(
     x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> Operation:
-    """Fails unless x <= y everywhere, with broadcasting.
-
-    x, y: tensors of one dtype that broadcast. data: what the error shows, by default x and y; summarize: how many
-    elements of each; message: how it begins. Returns the operation that checks, to be run or made a control dependency.
-    Raises InvalidArgumentError at once where both are known.
-    """
+    """Fails unless x <= y everywhere; arguments, result and errors are those of `assert_equal`."""
     return _check("LessEqual", "<=", np.less_equal, x, y, data, summarize, message, name or "assert_less_equal")
 
 
 def assert_greater(
     x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> Operation:
-    """Fails unless x > y everywhere, with broadcasting.
-
-    x, y: tensors of one dtype that broadcast. data: what the error shows, by default x and y; summarize: how many
-    elements of each; message: how it begins. Returns the operation that checks, to be run or made a control dependency.
-    Raises InvalidArgumentError at once where both are known.
-    """
+    """Fails unless x > y everywhere; arguments, result and errors are those of `assert_equal`."""
     return _check("Greater", ">", np.greater, x, y, data, summarize, message, name or "assert_greater")
 
 
 def assert_greater_equal(
     x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> Operation:
-    """Fails unless x >= y everywhere, with broadcasting.
-
-    x, y: tensors of one dtype that broadcast. data: what the error shows, by default x and y; summarize: how many
-    elements of each; message: how it begins. Returns the operation that checks, to be run or made a control dependency.
-    Raises InvalidArgumentError at once where both are known.
-    """
+    """Fails unless x >= y everywhere; arguments, result and errors are those of `assert_equal`."""
     return _check(
         "GreaterEqual", ">=", np.greater_equal, x, y, data, summarize, message, name or "assert_greater_equal"
     )
@@ -142,36 +117,21 @@ def assert_positive(
 def assert_negative(
     x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> Operation:
-    """Fails unless all elements are below zero.
-
-    x: a tensor of numbers. data: what the error shows, by default x; summarize: how many elements of each; message: how
-    it begins. Returns the operation that checks, to be run or made a control dependency. Raises InvalidArgumentError at
-    once where x is known.
-    """
+    """Fails unless all elements are below zero; arguments, result and errors are those of `assert_positive`."""
     return assert_less(x, 0, data, summarize, message, name or "assert_negative")
 
 
 def assert_non_negative(
     x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> Operation:
-    """Fails unless all elements are zero or above.
-
-    x: a tensor of numbers. data: what the error shows, by default x; summarize: how many elements of each; message: how
-    it begins. Returns the operation that checks, to be run or made a control dependency. Raises InvalidArgumentError at
-    once where x is known.
-    """
+    """Fails unless all elements are zero or above; arguments, result and errors are those of `assert_positive`."""
     return assert_greater_equal(x, 0, data, summarize, message, name or "assert_non_negative")
 
 
 def assert_non_positive(
     x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> Operation:
-    """Fails unless all elements are zero or below.
-
-    x: a tensor of numbers. data: what the error shows, by default x; summarize: how many elements of each; message: how
-    it begins. Returns the operation that checks, to be run or made a control dependency. Raises InvalidArgumentError at
-    once where x is known.
-    """
+    """Fails unless all elements are zero or below; arguments, result and errors are those of `assert_positive`."""
     return assert_less_equal(x, 0, data, summarize, message, name or "assert_non_positive")
 
 
