@@ -16,8 +16,8 @@ PLACES = {
     "merging": "timberframe_core.compiler.passes.merge._key",
     "folding": "timberframe_core.compiler.passes.fold._foldable",
     "loops as kernels": "timberframe_core.compiler.lower.lower_loop",
-    "hoisting": "timberframe_core.compiler.passes.hoist.counted_loops",
-    "narrowing": "timberframe_core.compiler.passes.narrow.counted_loops",
+    "hoisting": "timberframe_core.compiler.passes.hoist.rewrite_products",
+    "narrowing": "timberframe_core.compiler.passes.narrow.rewrite_products",
     "sinking": "timberframe_core.compiler.passes.sink.counted_loops",
     "fusion": "timberframe_core.compiler.passes.fuse._Grouping.groups",
 }
