@@ -16,7 +16,7 @@ sdk.register_plugin("reference", reference_device)
 KERNELS: list[sdk.KernelDef] = []
 
 
-def _sleep(attrs: Any, x: Any, weights: Any) -> Any:
+def _sleep(attrs: Any, x: Any, *weights: Any) -> Any:
     time.sleep(attrs["seconds"])
     return x
 

@@ -16,7 +16,7 @@ import numpy as np
 from timberframe_ray.collectives.links import Links, LostError, Waiting, pause
 from timberframe_ray.collectives.transport import SAME, WHOLE, DifferentError, chunks, ordered_sum
 
-_PIECE_BYTES = 1 << 20
+_PIECE_BYTES = 2 << 20
 _MOST_BYTES = 64 << 20
 """Of the whole segment: with many processes pieces are smaller."""
 _LINE = 64
