@@ -12,7 +12,7 @@ import pytest
 
 import timberframe as tf
 from timberframe_core.plugin import loader
-from timberframe_sdk import DeviceAttributes, KernelDevice, Memory, compute, hookimpl
+from timberframe_sdk import Allocator, CompilerDevice, DeviceAttributes, KernelDevice, Memory, compute, hookimpl
 from timberframe_sdk.numpy_device import NumpyAllocator, NumpyDevice
 
 
@@ -97,6 +97,46 @@ def test_a_kernel_device_without_a_method_is_refused_with_its_name(registry: loa
 
     assert made(registry, NoCopies()) == []
     assert "device /device:NUMPY:0: has no copy_in; " in str(registry.failures()["least"])
+
+
+def test_a_compiler_device_without_methods_is_refused_with_their_names(registry: loader.PluginRegistry) -> None:
+    class Nothing(CompilerDevice):
+        type = "NOTHING"
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.allocator = NumpyAllocator()
+
+    nothing: Any = Nothing  # for mypy it is abstract
+    assert made(registry, nothing()) == []
+    words = "device /device:NOTHING:0: has no build, copy_out, supports, upload; "
+    assert words in str(registry.failures()["least"])
+
+
+def test_a_device_without_a_type_is_refused(registry: loader.PluginRegistry) -> None:
+    class Nameless(NumpyDevice):
+        type = ""
+
+    assert made(registry, Nameless()) == []
+    assert ": has no type; every device" in str(registry.failures()["least"])
+
+
+def test_a_device_that_does_not_say_how_much_memory_it_has_is_refused(registry: loader.PluginRegistry) -> None:
+    class Undescribed(NumpyDevice):
+        attributes = KernelDevice.attributes  # as if it set none
+
+    assert made(registry, Undescribed()) == []
+    assert "device /device:NUMPY:0: attributes.memory is 0; " in str(registry.failures()["least"])
+
+
+def test_an_allocator_without_raw_says_so() -> None:
+    class Forgetful(Allocator):
+        pass
+
+    allocator = Forgetful()
+    with pytest.raises(tf.errors.InternalError, match=r"allocator Forgetful: has no raw; .* must define it"):
+        allocator.allocate(64)
+    assert allocator.statistics().used == 0
 
 
 def test_a_device_of_an_unknown_dtype_is_refused(registry: loader.PluginRegistry) -> None:

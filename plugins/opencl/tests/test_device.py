@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 
 import timberframe as tf
+from timberframe_accelerator.device import AcceleratorDevice
 from timberframe_accelerator.kernels import accelerator_kernels
 from timberframe_accelerator.opencl_drivers import find_drivers
 from timberframe_core.plugin.contracts import KernelDef
+from timberframe_core.plugin.device_defaults import complete
 from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_opencl.device import OpenCLDevice
 from timberframe_opencl.memory import Staging
@@ -30,6 +32,14 @@ SPEC = "/device:OPENCL:0"
 def device(session: tf.Session) -> OpenCLDevice:
     found: OpenCLDevice = next(d for d in session.list_devices() if d.spec == SPEC)
     return found
+
+
+def test_an_accelerator_that_does_not_build_is_refused(device: OpenCLDevice) -> None:
+    kind: Any = type("Incomplete", (OpenCLDevice,), {"build": AcceleratorDevice.build})
+    incomplete = kind.__new__(kind)
+    incomplete.__dict__.update(device.__dict__)
+    with pytest.raises(tf.errors.InternalError, match=f"device {SPEC}: has no build; "):
+        complete(incomplete)
 
 
 def test_a_chain_of_elementwise_ops_runs_on_the_device(session: tf.Session) -> None:

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from timberframe_core.errors import ResourceExhaustedError
+from timberframe_core.errors import InternalError, ResourceExhaustedError
 from timberframe_core.plugin.contracts import AllocatorStatistics
 
 
@@ -49,7 +49,9 @@ class Allocator:
 
     def raw(self, nbytes: int) -> Any:
         """Memory of the device, aligned to `alignment`; raises MemoryError when there is none."""
-        raise NotImplementedError
+        raise InternalError(
+            f"allocator {type(self).__name__}: has no raw; an allocator that gives memory must define it"
+        )
 
     def allocate(self, nbytes: int) -> Buffer:
         """A buffer of at least `nbytes` bytes; ResourceExhaustedError when the limit or the device refuses."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -72,18 +73,22 @@ class CompilerDevice(DeviceDefaults):
 
     # What a vendor writes
 
+    @abstractmethod
     def supports(self, node: KernelNode) -> str | None:
         """None if `build` can translate the node, else why not."""
         raise NotImplementedError
 
+    @abstractmethod
     def build(self, function: ClusterFunction) -> Program:
         """Compiles a cluster."""
         raise NotImplementedError
 
+    @abstractmethod
     def upload(self, x: np.ndarray) -> Array:
         """A copy of a host array of any strides; later changes of x do not show in it."""
         raise NotImplementedError
 
+    @abstractmethod
     def copy_out(self, a: Array) -> np.ndarray:
         """A host copy that owns its memory; waits for the work that makes `a` and raises its errors."""
         raise NotImplementedError

@@ -101,7 +101,7 @@ def complete(device: Any) -> None:
     """Adds the optional members that a device lacks; InternalError that names those which it must have and has not."""
     name = getattr(device, "spec", None) or type(device).__name__
     kind = type(device)
-    missing = [m for m in _REQUIRED if not hasattr(device, m)]
+    missing = [m for m in _REQUIRED if getattr(device, m, "") == ""]
     missing += [m for m in dir(kind) if getattr(getattr(kind, m, None), "__isabstractmethod__", False)]
     if not missing:
         missing = [f"allocator.{m}" for m in _OF_ALLOCATOR if not hasattr(device.allocator, m)]
@@ -110,6 +110,10 @@ def complete(device: Any) -> None:
     wrong = [d for d in device.attributes.dtypes if d not in BY_NAME]
     if wrong:
         raise InternalError(f"device {name}: attributes.dtypes names {', '.join(wrong)}; names of dtypes are required")
+    if device.attributes.memory <= 0:
+        raise InternalError(
+            f"device {name}: attributes.memory is {device.attributes.memory}; the bytes that it may use are required"
+        )
     for member in _OPTIONAL:
         if not hasattr(device, member):
             default = vars(DeviceDefaults)[member]

@@ -7,6 +7,7 @@ replace those for which its maker has a library.
 from __future__ import annotations
 
 import threading
+from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -137,6 +138,7 @@ class AcceleratorDevice(KernelDevice):
         self._building = threading.Lock()
         self._of_thread = threading.local()
 
+    @abstractmethod
     def build(self, source: str, name: str) -> Function:
         """Compiles a source and returns its kernel `name`; InternalError with the compiler's words where it fails.
 
