@@ -75,6 +75,16 @@ def test_what_the_frame_itself_refuses_needs_no_line(load: Loaded) -> None:
     assert "[" not in described
 
 
+def test_a_plugin_for_an_older_contract_is_named_with_its_package_and_version(load: Loaded) -> None:
+    described = describe_failure(load("timberframe_contract = (1, 0)\n").failures()["broken"])
+    assert described.endswith(": upgrade the plugin (broken 1.0)")
+
+
+def test_a_plugin_for_a_newer_contract_is_named_with_its_package_and_version(load: Loaded) -> None:
+    described = describe_failure(load("timberframe_contract = (99, 0)\n").failures()["broken"])
+    assert described.endswith(": upgrade timberframe-sdk (the plugin is broken 1.0)")
+
+
 def test_a_failed_plugin_is_logged_once(load: Loaded, caplog: pytest.LogCaptureFixture) -> None:
     registry = load("raise ValueError('no driver')\n")
     registry.load(["broken", "whole"])

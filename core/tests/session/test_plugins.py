@@ -170,6 +170,35 @@ def test_doctor_finds_nothing_wrong_with_a_plugin_whose_hardware_is_missing(tmp_
     assert shown.returncode == 0
 
 
+CONTRACT_WORDS = "names no version of the contract, so that it is not checked whether it fits this timberframe-sdk"
+
+
+@pytest.mark.slow
+def test_doctor_says_of_a_plugin_that_it_names_no_contract(tmp_path: Path) -> None:
+    install(tmp_path, "acme", "")
+    install(tmp_path, "checked", "timberframe_contract = (2, 0)")
+    program = f"""
+        import os, sys
+        os.environ["PYTHONPATH"] = os.pathsep.join([{str(tmp_path)!r}, os.environ.get("PYTHONPATH", "")])
+        from timberframe.__main__ import main
+        sys.exit(main(["doctor"]))
+    """
+    shown = python(tmp_path, program)
+    assert f"acme (acme 1.0): works; it {CONTRACT_WORDS}; timberframe_contract = (2, " in shown.stdout
+    assert "checked (checked 1.0): works\n" in shown.stdout
+    assert shown.returncode == 0
+
+
+@pytest.mark.slow
+def test_the_list_of_devices_says_of_a_plugin_that_it_names_no_contract(tmp_path: Path) -> None:
+    install(tmp_path, "acme", "")
+    install(tmp_path, "checked", "timberframe_contract = (2, 0)")
+    shown = python(tmp_path, SHOW)
+    assert f"plugin acme {CONTRACT_WORDS}; timberframe_contract = (2, " in shown.stdout
+    assert "plugin checked" not in shown.stdout
+    assert shown.returncode == 0
+
+
 @pytest.mark.slow
 @pytest.mark.cpu
 def test_doctor_reports_a_plugin_that_works_only_alone(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ from timberframe_core.standard_output import run_command
 _PROBE_SECONDS = 60
 _SHOWN = {"name", "inputs", "outputs", "attrs", "doc", "shape_inputs", "launch_inputs", "level", "python_names"}
 """Fields of an op's definition that are no traits, or are shown in other lines."""
-_NO_DEVICE = 3
-"""The status of a probe where a plugin works and its hardware is missing."""
+_NO_DEVICE, _CAUTION = 3, 4
+"""The status of a probe where a plugin works and its hardware is missing, or there is something to say of it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _devices(arguments: argparse.Namespace) -> int:
     found = devices_for(SessionConfig())
     failures = loader.registry.failures()
+    cautions = {p.name: p.caution for p in loader.registry.plugins.values() if p.caution}
     rows: list[dict[str, Any]] = [
         {
             "device": d.spec,
@@ -75,13 +76,16 @@ def _devices(arguments: argparse.Namespace) -> int:
         for d in found
     ]
     if arguments.json:
-        print(json.dumps({"devices": rows, "failures": {n: repr(e) for n, e in failures.items()}}, indent=2))
+        failed = {n: repr(e) for n, e in failures.items()}
+        print(json.dumps({"devices": rows, "failures": failed, "cautions": cautions}, indent=2))
     else:
         for row in rows:
             print(f"{row['device']:<20} {row['memory'] / 2**30:8.1f} GiB  {row['model']} (priority {row['priority']})")
         for name, error in failures.items():
             absent = isinstance(error, UnavailableError)
             print(f"plugin {name} {'has no device' if absent else 'failed'}: {describe_failure(error)}")
+        for name, caution in cautions.items():
+            print(f"plugin {name} {caution}")
         if not rows:
             print("no devices; install a plugin such as timberframe-cpu")
     return 0 if rows and all(isinstance(e, UnavailableError) for e in failures.values()) else 1
@@ -167,7 +171,7 @@ def _doctor(_: argparse.Namespace) -> int:
         print("no plugins are installed; install one such as timberframe-cpu")
         return 1
     verdicts = {name: _examine(name) for name in loader.registry.plugins}
-    working = [name for name, verdict in verdicts.items() if verdict == "works"]
+    working = [name for name, verdict in verdicts.items() if verdict.startswith("works")]
     for name in working if len(working) > 1 else ():
         verdicts[name] = _examine(name, working)  # its kernels may be those of another
     for name, verdict in verdicts.items():
@@ -187,6 +191,8 @@ def _examine(name: str, others: Sequence[str] = ()) -> str:
         return f"crashes: the process died of signal {-done.returncode}"
     if done.returncode == _NO_DEVICE:
         return f"has no device: {done.stdout.strip()}"
+    if done.returncode == _CAUTION:
+        return f"works; it {done.stdout.strip()}"
     if done.returncode:
         return "fails: " + (done.stdout + done.stderr).strip()
     return "works"
@@ -209,6 +215,10 @@ def _probe(arguments: argparse.Namespace) -> int:
         if not np.array_equal(device.copy_out(device.copy_in(sent)), sent):
             print(f"{device.spec}: an array comes back changed")
             return 1
+    caution = loader.registry.plugins[arguments.plugin].caution
+    if caution:
+        print(caution)
+        return _CAUTION
     return 0
 
 

@@ -40,6 +40,8 @@ class Plugin:
     entry: EntryPoint | None
     distribution: str = ""
     version: str = ""
+    contract: tuple[int, int] | None = None
+    """The version of the contract that it is written for, None where its module names none or was not loaded."""
     manager: pluggy.PluginManager | None = None
     failure: BaseException | None = None
     kernels: int = 0
@@ -48,6 +50,21 @@ class Plugin:
     @property
     def loaded(self) -> bool:
         return self.manager is not None
+
+    @property
+    def package(self) -> str:
+        """Name and version of the package that it comes from; empty where a program registered it."""
+        return f"{self.distribution} {self.version}".strip()
+
+    @property
+    def caution(self) -> str:
+        """What its users and its author should know of it although it works; empty where there is nothing."""
+        if not self.loaded or self.contract is not None:
+            return ""
+        return (
+            "names no version of the contract, so that it is not checked whether it fits this timberframe-sdk; "
+            f"timberframe_contract = {CONTRACT} in its module says that it is written for this one"
+        )
 
     def fail(self, error: BaseException) -> None:
         """Leaves the plugin out, for this reason, which is logged; hardware that is absent is no fault and is not."""
@@ -188,7 +205,7 @@ class PluginRegistry:
         """The plugin's checked hooks and its kernels; no kernels, with the exception kept, where one raises."""
         manager = pluggy.PluginManager("timberframe")
         try:
-            check_contract(module)
+            plugin.contract = checked_contract(module, plugin.package)
             manager.add_hookspecs(HookSpecs)
             manager.register(module, plugin.name)
             manager.check_pending()
@@ -298,16 +315,23 @@ def selected(plugins: Mapping[str, Plugin], selection: Iterable[str] | None) -> 
     return [p for n, p in plugins.items() if (not wanted or n in wanted) and n not in unwanted]
 
 
-def check_contract(module: object) -> None:
-    """InternalError where a plugin's module was written for a contract that this is not: see CONTRACT."""
-    version = getattr(module, "timberframe_contract", CONTRACT)
+def checked_contract(module: object, package: str = "") -> tuple[int, int] | None:
+    """The version of the contract that a plugin's module is written for, None where it names none.
+
+    InternalError where that is another contract than this one: see CONTRACT. package: the plugin's name and version.
+    """
+    version: Any = getattr(module, "timberframe_contract", None)
+    if version is None:
+        return None
     if not (isinstance(version, tuple) and len(version) == 2 and all(type(n) is int for n in version)):
         raise InternalError(f"timberframe_contract is {version!r}; two integers, such as {CONTRACT}, are required")
     if version[0] != CONTRACT[0] or version[1] > CONTRACT[1]:
+        upgrade = f"the plugin ({package})" if version < CONTRACT else f"{_API_PACKAGE} (the plugin is {package})"
         raise InternalError(
-            f"it is written for version {version[0]}.{version[1]} of the contract; this timberframe-sdk has "
-            f"{CONTRACT[0]}.{CONTRACT[1]}: upgrade {'the plugin' if version < CONTRACT else _API_PACKAGE}"
+            f"it is written for version {version[0]}.{version[1]} of the contract; this {_API_PACKAGE} has "
+            f"{CONTRACT[0]}.{CONTRACT[1]}: upgrade {upgrade if package else upgrade.partition(' (')[0]}"
         )
+    return version
 
 
 def check_api(distribution: Distribution | None) -> None:
