@@ -84,6 +84,9 @@ DEVICE_FAULTS = {
     "forgets_to_synchronize": {
         "-/synchronize": "of 6 copies that were started before it were not done; it must wait for all pending work",
     },
+    "forgets_started_copies": {
+        "-/start-copy-out-waits": "start_copy_out does not wait for the work that makes its tensor: for 1000 elements",
+    },
     "aliases_host_memory": {
         "-/copy-in-reads-at-once": "copy_in goes on reading the host array after it has returned: 7 of 7 elements are",
     },

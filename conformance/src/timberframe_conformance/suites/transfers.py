@@ -116,29 +116,48 @@ def _reads_at_once(target: Target) -> Measured | None:
 def _copy_out_waits(target: Target) -> Measured | None:
     """copy_out waits for the work that makes its tensor."""
     device = target.device
+    return _waits(device, "copy_out", device.copy_out)
+
+
+def _start_copy_out_waits(target: Target) -> Measured | None:
+    """A copy to the host that is started comes after the work that makes its tensor."""
+    device = target.device
+    return _waits(device, "start_copy_out", lambda a: device.start_copy_out(a).result())
+
+
+def _waits(device: Device, name: str, copy: Callable[[Any], np.ndarray]) -> None:
+    """Copies tensors to the host while the device is still at work on them. name: of the device's method."""
     ahead = _busy(device)
     for size in (1000, LARGE):
         x = _numbers(1, size)
-        a = device.copy_in(x)
-        found = _or_error(device, a)
-        if isinstance(found, np.ndarray) and np.array_equal(found, x):
-            continue
-        device.synchronize()
-        what = f"raises {found}" if isinstance(found, str) else f"gives {np.count_nonzero(found != x)} wrong elements"
-        if not np.array_equal(device.copy_out(a), x):
-            raise CaseFailedError(f"copy_out after copy_in of {size} elements {what}, after synchronize() too")
-        raise CaseFailedError(
-            f"copy_out does not wait for the work that makes its tensor: for {size} elements it {what}, and gives the "
-            "right ones after synchronize()"
-        )
+        for a in _enqueued(device, x):
+            found = _or_error(copy, a)
+            if isinstance(found, np.ndarray) and np.array_equal(found, x):
+                continue
+            device.synchronize()
+            what = f"raises {found}" if isinstance(found, str) else f"gives {np.sum(found != x)} wrong elements"
+            if not np.array_equal(copy(a), x):
+                raise CaseFailedError(f"{name} of {size} elements {what}, after synchronize() too")
+            raise CaseFailedError(
+                f"{name} does not wait for the work that makes its tensor: for {size} elements it {what}, and gives "
+                "the right ones after synchronize()"
+            )
     del ahead
-    return None
 
 
-def _or_error(device: Device, a: Any) -> np.ndarray | str:
-    """What copy_out gives, as it is now, or the error that it raises."""
+def _enqueued(device: Any, x: np.ndarray) -> list[Any]:
+    """Tensors that the device may still be making: x copied in, and on a KernelDevice copied once more by itself."""
+    made = [device.copy_in(x)]
+    if hasattr(device, "empty") and hasattr(device, "copy"):
+        made.append(device.empty(x.dtype, x.shape))
+        device.copy(*made)
+    return made
+
+
+def _or_error(copy: Callable[[Any], np.ndarray], a: Any) -> np.ndarray | str:
+    """What a copy to the host gives, as it is now, or the error that it raises."""
     try:
-        return np.array(device.copy_out(a))
+        return np.array(copy(a))
     except Exception as e:
         return f"{type(e).__name__}: {e}"
 
@@ -195,6 +214,7 @@ CHECKS: Mapping[str, Callable[[Target], Measured | None]] = {
     "copies-side-by-side": _side_by_side,
     "copy-in-reads-at-once": _reads_at_once,
     "copy-out-waits": _copy_out_waits,
+    "start-copy-out-waits": _start_copy_out_waits,
     "copies-concurrency": _in_several_threads,
     "synchronize": _synchronize,
 }
