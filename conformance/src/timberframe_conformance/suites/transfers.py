@@ -116,16 +116,18 @@ def _reads_at_once(target: Target) -> Measured | None:
 def _copy_out_waits(target: Target) -> Measured | None:
     """copy_out waits for the work that makes its tensor."""
     device = target.device
-    return _waits(device, "copy_out", device.copy_out)
+    _require_waiting(device, "copy_out", device.copy_out)
+    return None
 
 
 def _start_copy_out_waits(target: Target) -> Measured | None:
     """A copy to the host that is started comes after the work that makes its tensor."""
     device = target.device
-    return _waits(device, "start_copy_out", lambda a: device.start_copy_out(a).result())
+    _require_waiting(device, "start_copy_out", lambda a: device.start_copy_out(a).result())
+    return None
 
 
-def _waits(device: Device, name: str, copy: Callable[[Any], np.ndarray]) -> None:
+def _require_waiting(device: Device, name: str, copy: Callable[[Any], np.ndarray]) -> None:
     """Copies tensors to the host while the device is still at work on them. name: of the device's method."""
     ahead = _busy(device)
     for size in (1000, LARGE):
