@@ -17,7 +17,7 @@ import pytest
 import timberframe as tf
 from timberframe_core.ops.definition import registry
 from timberframe_core.runtime.agreement import first_divergence
-from timberframe_sdk import KernelDef, hookimpl
+from timberframe_sdk import Deferred, KernelDef, Memory, hookimpl
 from timberframe_sdk.numpy_device import NumpyDevice
 from timberframe_sdk.testing.loaded import loaded_plugin
 
@@ -64,12 +64,12 @@ def device() -> Iterator[None]:
         yield
 
 
-def run(build: Any, runs: int = 1, on: str = CHECKED, **settings: Any) -> Any:
+def run(build: Any, runs: int = 1, on: str = CHECKED, options: tf.RunOptions | None = None, **settings: Any) -> Any:
     with tf.Graph().as_default(), tf.device(on):
         x = tf.placeholder(tf.float32, [None], name="x")
         y = build(x)
         with tf.Session(config=tf.SessionConfig(**settings)) as session:
-            return [session.run(y, {x: X}) for _ in range(runs)][-1]
+            return [session.run(y, {x: X}, options) for _ in range(runs)][-1]
 
 
 @pytest.mark.parametrize("checks", ["zones", "start"])
@@ -115,20 +115,94 @@ class LateDevice(NumpyDevice):
             raise failure
 
 
-@pytest.mark.parametrize("settings", [{"memory_checks": "zones"}, {"shadow_device": "cpu"}])
-def test_checked_runs_name_the_node_whose_work_fails_late(settings: dict[str, str]) -> None:
-    late = LateDevice()
+def bad(x: np.ndarray) -> None:
+    raise TypeError("bad arguments")
+
+
+@pytest.fixture
+def late() -> Iterator[None]:
+    """A LateDevice whose Square fails."""
+    device = LateDevice()
 
     def fails(node: Any) -> Any:
-        return lambda x, out: setattr(late, "failure", TypeError("bad arguments"))
+        def launch(x: np.ndarray, out: np.ndarray) -> None:
+            try:
+                bad(x)
+            except TypeError as e:
+                device.failure = e
+
+        return launch
 
     kernels = [KernelDef("Square", "LATE", fails), KernelDef("Neg", "LATE", lambda node: np.negative)]
     plugin = types.SimpleNamespace(
-        timberframe_devices=hookimpl(lambda config: [late]), timberframe_kernels=hookimpl(lambda: kernels)
+        timberframe_devices=hookimpl(lambda config: [device]), timberframe_kernels=hookimpl(lambda: kernels)
     )
-    words = r"Square 'inner': TypeError: bad arguments  \[/device:LATE:0, .*test_checks\.py:\d+\]"
-    with loaded_plugin("late", plugin), pytest.raises(tf.errors.UnknownError, match=words):
-        run(lambda x: -tf.square(x, name="inner"), on="/device:LATE:0", **settings)
+    with loaded_plugin("late", plugin):
+        yield
+
+
+def negated_square(x: tf.Tensor) -> tf.Tensor:
+    return -tf.square(x, name="inner")
+
+
+RAISED = r"TypeError: bad arguments \(raised in bad, test_checks\.py:\d+\)"
+NAMED = rf"Square 'inner': {RAISED}  \[/device:LATE:0, .*test_checks\.py:\d+\]$"
+
+
+@pytest.mark.parametrize("settings", [{"memory_checks": "zones"}, {"shadow_device": "cpu"}])
+def test_checked_runs_name_the_node_whose_work_fails_late(settings: dict[str, str], late: None) -> None:
+    with pytest.raises(tf.errors.UnknownError, match=NAMED):
+        run(negated_square, on="/device:LATE:0", **settings)
+
+
+def test_traced_runs_name_the_node_whose_work_fails_late(late: None) -> None:
+    with pytest.raises(tf.errors.UnknownError, match=NAMED):
+        run(negated_square, on="/device:LATE:0", options=tf.RunOptions(trace=True))
+
+
+def test_other_runs_say_how_to_learn_the_node_whose_work_fails_late(late: None) -> None:
+    words = rf"device /device:LATE:0 failed: {RAISED}; run with tf\.RunOptions\(trace=True\) to learn which node$"
+    with pytest.raises(tf.errors.UnknownError, match=words):
+        run(negated_square, on="/device:LATE:0")
+
+
+class TellsLater(NumpyDevice):
+    """Runs at once, and reports an exception of its own when its work is asked about."""
+
+    type, priority, asynchronous = "TELLSLATER", 0, True
+
+    def marker(self) -> Deferred:
+        return Deferred(lambda: None)
+
+    def start_copy_out(self, a: np.ndarray) -> Deferred:
+        return Deferred(lambda: a)
+
+    def compile(self, cluster: Any) -> Any:
+        def run(inputs: Any, context: Any) -> list[Any]:
+            context.late.add(self, Deferred(lambda: bad(X)), lambda _: None)
+            return [X for _ in cluster.outputs]
+
+        return types.SimpleNamespace(run=run, memory=Memory())
+
+
+def test_an_exception_that_a_device_reports_late_names_the_device() -> None:
+    kernels = [KernelDef("Square", "TELLSLATER", lambda node: np.square)]
+    plugin = types.SimpleNamespace(
+        timberframe_devices=hookimpl(lambda config: [TellsLater()]), timberframe_kernels=hookimpl(lambda: kernels)
+    )
+    words = rf"device /device:TELLSLATER:0 failed: {RAISED}; run with tf\.RunOptions"
+    with loaded_plugin("tellslater", plugin), pytest.raises(tf.errors.UnknownError, match=words):
+        run(tf.square, on="/device:TELLSLATER:0")
+
+
+def test_an_update_of_a_variable_says_how_to_learn_the_node_whose_work_fails_late(late: None) -> None:
+    def build(x: tf.Tensor) -> tf.Tensor:
+        v = tf.Variable(tf.zeros([6]))
+        with tf.control_dependencies([v.initializer]):
+            return tf.assign(v, negated_square(x))
+
+    with pytest.raises(tf.errors.UnknownError, match=r"device /device:LATE:0 failed: .*; run with tf\.RunOptions"):
+        run(build, on="/device:LATE:0")
 
 
 def test_a_shadow_tells_the_first_node_that_differs() -> None:

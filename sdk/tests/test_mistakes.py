@@ -49,9 +49,19 @@ def test_a_builder_that_raises_is_named(device: str) -> None:
     def build(node: Any) -> Any:
         return node.attrs["factr"]
 
-    words = rf"Neg 'negated': kernel .*build raised KeyError: 'factr'  \[{device}, .*test_mistakes\.py:\d+"
+    fact = r"raised KeyError: 'factr' \(raised in build, test_mistakes\.py:\d+\)"
+    words = rf"Neg 'negated': kernel .*build {fact}  \[{device}, .*test_mistakes\.py:\d+"
     with pytest.raises(tf.errors.UnknownError, match=words):
         run_with(f"raises{device[8:11]}", build, device)
+
+
+def test_a_launcher_that_raises_is_named_with_its_line() -> None:
+    def launch(x: np.ndarray, out: np.ndarray) -> None:
+        np.sum(x, axis=7)
+
+    fact = r"AxisError: axis 7 is out of bounds .* \(raised in launch, test_mistakes\.py:\d+\)"
+    with pytest.raises(tf.errors.UnknownError, match=rf"Neg 'negated': {fact}  \[/device:NUMPY:0, "):
+        run_with("fails", lambda node: launch, "/device:NUMPY:0")
 
 
 @DEVICES

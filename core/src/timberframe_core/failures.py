@@ -1,12 +1,16 @@
-"""How messages tell why a plugin cannot be used: what was raised, with the file and line where its code raised it."""
+"""How messages tell what code of a plugin raised, with the file and line where it raised it."""
 
 from __future__ import annotations
 
 import traceback
+from pathlib import PurePath
+from types import FrameType
 
 from timberframe_core.errors import UnavailableError
 
-_NOT_THE_PLUGIN = frozenset({"timberframe_core", "timberframe_sdk", "pluggy", "importlib", "_frozen_importlib"})
+_NOT_THE_PLUGIN = frozenset(
+    {"timberframe_core", "timberframe_sdk", "numpy", "pluggy", "importlib", "_frozen_importlib"}
+)
 """Packages through which a plugin's code is called, or which it calls with wrong arguments."""
 
 
@@ -21,6 +25,16 @@ def describe_failure(error: BaseException) -> str:
     return f"{type(error).__name__}: {_message(error)}" + (f"  [{where}]" if where else "")
 
 
+def raised(error: BaseException) -> str:
+    """What code of a plugin raised, for the message of a node: ``TypeError: no (raised in launch, kernels.py:49)``."""
+    found = _innermost(error)
+    text = f"{type(error).__name__}: {error}"
+    if found is None:
+        return text
+    code = found[0].f_code
+    return f"{text} (raised in {code.co_name}, {PurePath(code.co_filename).name}:{found[1]})"
+
+
 def _message(error: BaseException) -> str:
     return error.msg if isinstance(error, SyntaxError) else str(error)
 
@@ -29,8 +43,14 @@ def _location(error: BaseException) -> str:
     """File and line of the innermost call that is the plugin's, or a package's that it uses; "" where there is none."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
-    found = ""
+    found = _innermost(error)
+    return "" if found is None else f"{found[0].f_code.co_filename}:{found[1]}"
+
+
+def _innermost(error: BaseException) -> tuple[FrameType, int] | None:
+    """Frame and line of that call; None where there is none."""
+    found = None
     for frame, line in traceback.walk_tb(error.__traceback__):
         if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in _NOT_THE_PLUGIN:
-            found = f"{frame.f_code.co_filename}:{line}"
+            found = frame, line
     return found

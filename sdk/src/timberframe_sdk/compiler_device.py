@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.errors import NoKernelError, OpError, ResourceExhaustedError, UnimplementedError, UnknownError
+from timberframe_core.failures import raised
 from timberframe_core.fallback import attempt
 from timberframe_core.plugin.contracts import (
     Array,
@@ -105,7 +106,7 @@ class CompilerDevice(DeviceDefaults):
         if isinstance(e, OpError):
             return e
         kind = ResourceExhaustedError if isinstance(e, MemoryError) else UnknownError
-        return kind(f"device {self.spec} failed: {type(e).__name__}: {e}")
+        return kind(f"device {self.spec} failed: {raised(e)}")
 
     # What is done for the vendor
 

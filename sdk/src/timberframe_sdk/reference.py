@@ -20,6 +20,7 @@ from timberframe_core.errors import (
     UnimplementedError,
     UnknownError,
 )
+from timberframe_core.failures import raised
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.formats import widen as widen
 from timberframe_core.ops.definition.opdef import OpDef, as_arrays
@@ -75,7 +76,7 @@ def compute(node: KernelNode, inputs: Sequence[np.ndarray], wide: bool = True) -
     except (ValueError, IndexError, ArithmeticError) as e:  # NumPy's words for values that the op does not accept
         raise InvalidArgumentError(f"{head}: {e}", node.name) from e
     except Exception as e:
-        raise UnknownError(f"{head}: its reference raised {type(e).__name__}: {e}", node.name) from e
+        raise UnknownError(f"{head}: its reference raised {raised(e)}", node.name) from e
     for value, x in zip(node.outputs, results, strict=True):
         if x.shape != value.shape and not value.dynamic:
             fact = f"these values give an output of shape {x.shape}; the run was planned for {value.shape}"

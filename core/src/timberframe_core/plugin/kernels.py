@@ -17,6 +17,7 @@ from timberframe_core.errors import (
     NotFoundError,
     UnknownError,
 )
+from timberframe_core.failures import raised
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.contracts import DEPENDS, UNKNOWN_RANK, KernelDef, KernelNode, Support
@@ -190,7 +191,7 @@ class KernelRegistry:
         try:
             answer = kernel.suits(node)
         except Exception as e:
-            raise UnknownError(f"{self._named(kernel, node)} raised {type(e).__name__}: {e}", node.name) from e
+            raise UnknownError(f"{self._named(kernel, node)} raised {raised(e)}", node.name) from e
         if not (answer is None or answer is DEPENDS or isinstance(answer, str)):
             raise InternalError(
                 f"{self._named(kernel, node)} returned {answer!r}; None, a reason or DEPENDS is required", node.name

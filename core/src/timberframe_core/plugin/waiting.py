@@ -130,11 +130,12 @@ def pause(waited: float, longest: float = _LONGEST_PAUSE_SECONDS) -> float:
 class LateError:
     """An error that a device may report when work of one of its clusters is done."""
 
-    __slots__ = ("_checked", "_lock", "_raise_error", "device", "pending")
+    __slots__ = ("_checked", "_lock", "_raise_error", "device", "failed", "pending")
 
     def __init__(self, device: Any, pending: Pending, check: Callable[[Any], None]) -> None:
         self.device = device
         self.pending = pending
+        self.failed = False
         self._raise_error = check
         self._checked = False
         self._lock = threading.Lock()
@@ -152,6 +153,9 @@ class LateError:
             if not self._checked:
                 self._raise_error(cancel.wait(self.pending))
                 self._checked = True
+        except Exception:
+            self.failed = True
+            raise
         finally:
             self._lock.release()
 

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from timberframe_core.compiler import specialise
-from timberframe_core.compiler.ir import Node, Output, sets_variable
+from timberframe_core.compiler.ir import Node, Output
 from timberframe_core.compiler.plan import BoundStage, Located, Plan
-from timberframe_core.compiler.state import uninitialized
 from timberframe_core.dtypes import variant
-from timberframe_core.errors import FailedPreconditionError, OpError, ResourceExhaustedError, UnknownError
+from timberframe_core.errors import OpError, ResourceExhaustedError
 from timberframe_core.plugin.contracts import (
     Array,
-    CancelToken,
     Deferred,
     Device,
     LateError,
@@ -26,8 +24,8 @@ from timberframe_core.plugin.contracts import (
     RunContext,
 )
 from timberframe_core.plugin.device_defaults import DeviceDefaults
-from timberframe_core.plugin.waiting import check_all
 from timberframe_core.runtime.device_array import DeviceArray
+from timberframe_core.runtime.device_errors import DeviceWork, cause, of_device, raise_late_errors
 from timberframe_core.runtime.drivers import prepare
 from timberframe_core.runtime.located import copied, to_host
 from timberframe_core.runtime.overlap import Overlapped, overlapping, wait_for_each_other
@@ -54,14 +52,14 @@ def run_to_end(
         if context.trace is not None:
             return [_traced_copy(x, output, context) for x, output in zip(results, plan.results, strict=True)]
         return [to_host(x, context.cancel) for x in results]
-    works = [_start_fetch(x, plan, context.cancel, on_device) for x in results]
-    ends = [_DeviceWork(device.marker(), device, plan) for device in plan.asynchronous]
+    works = [_start_fetch(x, plan, context, on_device) for x in results]
+    ends = [DeviceWork(device.marker(), device, plan, context) for device in plan.asynchronous]
     if context.late is not None:
-        raise_late_errors(context.late.of(), plan, context.cancel)
+        raise_late_errors(context.late.of(), plan, context)
     found = context.cancel.wait_all([*works, *ends])[: len(works)]
     if context.trace is not None:
         for output, work, x in zip(plan.results, works, found, strict=True):
-            if isinstance(work, _DeviceWork):
+            if isinstance(work, DeviceWork):
                 _trace_fetch(output, work.start, work.device, x, context)
     return found
 
@@ -72,9 +70,9 @@ def run_in_place(plan: Plan, inputs: Sequence[Located], runtime: Runtime, contex
         context.late = LateErrors()
     results = Run(plan, inputs, runtime, context).results()
     if plan.asynchronous:
-        ends = [_DeviceWork(device.marker(), device, plan) for device in plan.asynchronous]
+        ends = [DeviceWork(device.marker(), device, plan, context) for device in plan.asynchronous]
         assert context.late is not None
-        raise_late_errors(context.late.of(), plan, context.cancel)
+        raise_late_errors(context.late.of(), plan, context)
         context.cancel.wait_all(ends)
     return results
 
@@ -99,49 +97,14 @@ def _copies(device: Device) -> str:
     return device.spec if device.incarnation == _HERE else f"{device.spec}/memcpy"
 
 
-def _start_fetch(located: Located, plan: Plan, cancel: CancelToken, on_device: bool) -> Pending:
+def _start_fetch(located: Located, plan: Plan, context: RunContext, on_device: bool) -> Pending:
     """Starts the copy of a result that must go to the host, and returns what gives it to the caller."""
     array, device = located
     if device is None or device.host_memory:
-        return Deferred(lambda: to_host(located, cancel))
+        return Deferred(lambda: to_host(located, context.cancel))
     if on_device:
         return Deferred(lambda: DeviceArray(array, device))
-    return _DeviceWork(device.start_copy_out(array), device, plan)
-
-
-def raise_late_errors(errors: Sequence[LateError], plan: Plan, cancel: CancelToken, wait: bool = True) -> None:
-    """Raises errors that asynchronous devices report late; wait: also those of what is still under way."""
-    try:
-        if wait:
-            check_all(errors, cancel)
-            return
-        for error in errors:
-            error.check(cancel, wait=False)
-    except OpError as found:
-        e = _at_its_reader(found, plan.program.nodes)
-        device = next((n.device for n in plan.program.nodes if n.name == e.node), None)
-        if device is None:
-            raise e from found.__cause__
-        raise specialise.located_on(e, plan.program.nodes, device) from found.__cause__
-
-
-class _DeviceWork:
-    """What a device is doing; its errors name the device and where their node was made."""
-
-    def __init__(self, pending: Pending, device: Device, plan: Plan) -> None:
-        self.pending, self.device, self.plan = pending, device, plan
-        self.done = pending.done
-        self.wait = getattr(pending, "wait", None)
-        self.start = time.perf_counter_ns()
-
-    def result(self) -> Any:
-        try:
-            return self.pending.result()
-        except OpError as e:
-            nodes = self.plan.program.nodes
-            raise specialise.located_on(_at_its_reader(e, nodes), nodes, self.device) from e.__cause__
-        except Exception as e:
-            raise _unknown(e, self.device) from e
+    return DeviceWork(device.start_copy_out(array), device, plan, context)
 
 
 class Run:
@@ -164,7 +127,7 @@ class Run:
         self.state: dict[Any, Any] = {} if state is None else state
         """Arrays and stacks of tensors of this run and of the bodies that it calls, by the names of their handles."""
         self.found: dict[Output, Located] = dict(zip(plan.feeds, inputs, strict=True))
-        self.sent: dict[Output, _DeviceWork] = {}
+        self.sent: dict[Output, DeviceWork] = {}
         self._pending_errors: dict[Output, list[LateError]] = {}
         self._copies: dict[tuple[Output, int], Array] = {}
         self.level = plan.bind(inputs)
@@ -180,7 +143,7 @@ class Run:
             context.late = LateErrors()
         made = Run(plan, inputs, runtime, context).results(own=False)
         if context.late is not None:
-            raise_late_errors(context.late.of(), plan, context.cancel)
+            raise_late_errors(context.late.of(), plan, context)
         return [
             array if x.dtype is variant else to_host((array, device), context.cancel)
             for x, (array, device) in zip(plan.results, made, strict=True)
@@ -240,14 +203,8 @@ class Run:
             inputs = [self.on_device(x, device) for x in bound.inputs]
             start = time.perf_counter_ns() if self.context.trace is not None else 0
             outputs = bound.executable.run(inputs, self.context)
-        except FailedPreconditionError as e:
-            raise _at_its_reader(e, bound.stage.nodes) from None
-        except OpError as e:
-            raise specialise.located_on(e, bound.stage.nodes, device) from e.__cause__
-        except (KeyboardInterrupt, SystemExit):
-            raise
         except Exception as e:
-            raise _unknown(e, device) from e
+            raise of_device(e, bound.stage.nodes, device, self.context) from cause(e)
         if self.context.trace is not None and device.incarnation == _HERE:  # another process reports its own
             names = [n.name for n in bound.stage.nodes]
             self.context.trace.event(
@@ -293,12 +250,12 @@ class Run:
                 assert target is not None
                 self._received(x, target, direct, start)
             elif home.asynchronous and x not in self.sent:
-                self.sent[x] = _DeviceWork(home.start_copy_out(array), home, self.plan)
+                self.sent[x] = DeviceWork(home.start_copy_out(array), home, self.plan, self.context)
 
     def _raise_late_errors(self, device: Device | None) -> None:
         """Waits for the errors of a device's work, or of all, that are not known yet."""
         if self.context.late is not None:
-            raise_late_errors(self.context.late.of(device), self.plan, self.context.cancel)
+            raise_late_errors(self.context.late.of(device), self.plan, self.context)
 
     def raise_known_errors(self) -> None:
         """Raises what is known by now of errors in copies and launches that are under way."""
@@ -306,7 +263,7 @@ class Run:
             if sent.done():
                 sent.result()
         if self.context.late is not None:
-            raise_late_errors(self.context.late.of(), self.plan, self.context.cancel, wait=False)
+            raise_late_errors(self.context.late.of(), self.plan, self.context, wait=False)
 
     def arrived(self, bound: BoundStage) -> bool:
         """Whether everything that the stage needs from other devices is there, so that it need not wait."""
@@ -324,7 +281,7 @@ class Run:
             return array
         known = self._copies.get((x, id(device)))
         if known is not None:
-            raise_late_errors(self._pending_errors.get(x, ()), self.plan, self.context.cancel)
+            raise_late_errors(self._pending_errors.get(x, ()), self.plan, self.context)
             return known
         start = time.perf_counter_ns()
         if home is None:
@@ -350,7 +307,7 @@ class Run:
         sent = self.sent.get(x)
         host: np.ndarray = to_host(located, self.context.cancel) if sent is None else self.context.cancel.wait(sent)
         if x in self._pending_errors:
-            raise_late_errors(self._pending_errors[x], self.plan, self.context.cancel)
+            raise_late_errors(self._pending_errors[x], self.plan, self.context)
         return host
 
     def _received(self, x: Output, device: Device, array: Array, start: int) -> Array:
@@ -377,17 +334,3 @@ class Run:
         if x.node.on_lists and device.host_memory:
             return np.array(array), None  # an element that its list goes on to hold
         return array, device
-
-
-def _at_its_reader(error: OpError, nodes: Sequence[Node]) -> OpError:
-    """What a device says of a variable without a value, at the first node that needs the value; others as they are."""
-    for node in nodes if isinstance(error, FailedPreconditionError) else ():
-        for handle in () if sets_variable(node.op) else node.inputs:
-            if handle.node.variable is not None and handle.node.variable == error.node:
-                return specialise.located(uninitialized(node, handle), node)
-    return error
-
-
-def _unknown(error: Exception, device: Device) -> UnknownError:
-    """What a device says in an exception of its own."""
-    return UnknownError(f"device {device.spec} failed: {type(error).__name__}: {error}")

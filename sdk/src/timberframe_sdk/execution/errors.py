@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from timberframe_core.errors import OpError, UnknownError
+from timberframe_core.failures import raised
 from timberframe_core.plugin.contracts import KernelNode
 
 E = TypeVar("E", bound=OpError)
@@ -29,4 +30,4 @@ def naming(node: KernelNode, what: str) -> Iterator[None]:
             raise
         raise at_node(e, node) from e
     except Exception as e:
-        raise UnknownError(f"{node.op} '{node.name}': {what} raised {type(e).__name__}: {e}", node.name) from e
+        raise UnknownError(f"{node.op} '{node.name}': {what} raised {raised(e)}", node.name) from e

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from timberframe_core.errors import InternalError, OpError, ResourceExhaustedError, UnknownError
+from timberframe_core.failures import raised
 from timberframe_core.ops.definition import registry
 from timberframe_core.plugin.contracts import Array, Cluster, KernelDef, KernelNode, Memory, RunContext, Value
 from timberframe_core.plugin.nodes import UNIT_KERNELS, passed_inputs
@@ -220,7 +221,7 @@ class KernelExecutable:
                     raise type(e)(f"{e}{self._location(step.node)}", e.node) from e.__cause__
                 raise
             except Exception as e:
-                raise UnknownError(self._describe(step.node, f"{type(e).__name__}: {e}"), step.node.name) from e
+                raise UnknownError(self._describe(step.node, raised(e)), step.node.name) from e
             shapes.update({v.id: s for v, s in true_shapes(step.node, result)})
             if context.observer is not None:
                 node = step.node

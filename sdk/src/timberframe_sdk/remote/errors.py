@@ -8,12 +8,13 @@ from typing import Any
 from timberframe_core import errors
 from timberframe_core.errors import AlreadyExistsError as AlreadyExistsError
 from timberframe_core.errors import FailedPreconditionError as FailedPreconditionError
+from timberframe_core.failures import raised
 
 
 def error_header(error: Exception) -> dict[str, Any]:
     """The message that carries an error: its class, words and node."""
     if not isinstance(error, errors.OpError):
-        error = errors.UnknownError(f"{type(error).__name__}: {error}")
+        error = errors.UnknownError(raised(error))
     return {"error": [type(error).__name__, str(error), error.node]}
 
 
