@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -23,23 +23,23 @@ PLUGINS = Path(__file__).parent / "broken_plugins"
 
 LEFT_OUT = ("unsupported", "not applicable")
 
-Judge = Callable[[str, str, str], dict[str, Result]]
+Judge = Callable[..., dict[str, Result]]
 
 
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[Judge]:
     """``judge("acme", "forward", "Neg")``: the results of the cases of an op, by their ids without suite and op.
 
-    Cases that the device has no kernel for are left out.
+    Cases that judged nothing are left out, unless ``left_out=()``.
     """
     monkeypatch.syspath_prepend(PLUGINS)
 
-    def run(plugin: str, suite: str, op: str) -> dict[str, Result]:
+    def run(plugin: str, suite: str, op: str, left_out: Sequence[str] = LEFT_OUT) -> dict[str, Result]:
         with loaded_plugin(plugin, importlib.import_module(plugin)):
             options = Options(plugin, suites=(suite,), ops=(op,))
             target = open_target(options)
             results = [judge_case(case, target) for case in collect(target, options)]
-        return {r.id.split("/", 2)[2]: r for r in results if r.verdict not in LEFT_OUT}
+        return {r.id.split("/", 2)[2]: r for r in results if r.verdict not in left_out}
 
     yield run
     for path in PLUGINS.glob("*.py"):
@@ -121,6 +121,13 @@ def test_a_kernel_that_is_wrong_for_one_dtype_fails_in_that_alone(judge: Judge) 
     assert {name.partition("/")[0] for name in failing(results)} == {"int32"}
     assert "elements differ; at [" in next(iter(failing(results).values()))
     assert {r.verdict for name, r in results.items() if name.startswith("float32")} == {"pass"}
+
+
+def test_no_allocation_is_made_to_fail_where_the_run_fails_anyway(judge: Judge) -> None:
+    results = judge("wrong_dtype", "faults", "Square", left_out=("unsupported",))
+    assert {r.verdict for r in results.values()} == {"not applicable"}
+    words = "not run: the run fails without a fault, too: output 0 has dtype float64; "
+    assert all(r.message.startswith(words) for r in results.values())
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 VERDICTS = ("pass", "fail", "crash", "timeout", "unsupported", "not applicable", "waived")
 NOT_RUN = "not run"
-"""How the message of a case begins that was not tried since others of its op hung."""
+"""How the message of a case begins that was not tried, since others of its op hung or its op fails anyway."""
 FAILING = frozenset({"fail", "crash", "timeout"})
 SKIPPED = frozenset({"unsupported", "not applicable"})
 """Verdicts of cases that judged nothing."""
