@@ -16,6 +16,7 @@ from timberframe_core.graph.apply import apply_op
 from timberframe_core.plugin import loader
 from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_sdk import Device, KernelNode, hookimpl
+from timberframe_sdk.numpy_device import NumpyDevice
 from timberframe_sdk.testing import asynchronous_device
 
 FAST, CPU = "/device:FAST:0", "/device:CPU:0"
@@ -289,6 +290,12 @@ def test_a_plugin_without_hardware_is_reported_only_where_it_is_asked_for() -> N
     devices = Devices([], KernelRegistry(), {"acme": UnavailableError("no driver"), "broken": OSError("no library")})
     assert devices.describe() == "devices: none; plugins that failed: broken (OSError: no library)"
     assert "plugins without a device: acme (no driver)" in devices.describe("/device:ACME:0")
+
+
+@pytest.mark.parametrize(("requested", "hint"), [("/numpy:1", True), ("/numpy:0", False), ("/job:a/numpy:1", False)])
+def test_a_number_of_a_type_that_has_fewer_devices_hints_at_more(requested: str, hint: bool) -> None:
+    described = Devices([NumpyDevice(0)], KernelRegistry()).describe(requested)
+    assert ('; SessionConfig(device_count={"NUMPY": 2}) asks its plugin for 2' in described) == hint
 
 
 def test_a_reason_is_reported_once() -> None:

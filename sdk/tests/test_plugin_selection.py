@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import types
@@ -87,6 +88,30 @@ def test_why_it_has_no_device_is_not_reported(monkeypatch: pytest.MonkeyPatch) -
     with tf.Session(graph=graph, config=config) as strict, pytest.raises(tf.errors.InvalidArgumentError) as error:
         strict.explain(y)
     assert "no such board" not in str(error.value)
+
+
+def why_not_extra(plugins: list[str] | None) -> str:
+    with tf.Graph().as_default() as graph, tf.device("/device:EXTRA:0"):
+        y = tf.placeholder(tf.float32, [3]) + 1
+    with tf.Session(graph=graph, config=tf.SessionConfig(plugins=plugins)) as session:
+        with pytest.raises(tf.errors.InvalidArgumentError) as error:
+            session.explain(y)
+        return str(error.value)
+
+
+def test_an_error_for_its_device_says_that_the_settings_leave_it_out() -> None:
+    assert "; plugin extra is left out by SessionConfig.plugins; " in why_not_extra(["-extra"])
+
+
+def test_an_error_for_its_device_says_that_the_environment_leaves_it_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = os.environ.get(loader.SELECTION_VARIABLE, "")
+    value = ",".join(filter(None, [before, "-extra"]))
+    monkeypatch.setenv(loader.SELECTION_VARIABLE, value)
+    assert f"; plugin extra is left out by {loader.SELECTION_VARIABLE}={value}; " in why_not_extra(None)
+
+
+def test_an_error_for_a_device_of_a_plugin_that_is_used_says_nothing_of_the_kind() -> None:
+    assert "left out" not in why_not_extra(None)
 
 
 def test_a_session_made_before_a_plugin_is_loaded_stays_without_it() -> None:

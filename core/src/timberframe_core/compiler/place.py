@@ -42,11 +42,15 @@ class Placement:
 
 @dataclass
 class Devices:
-    """What the placer chooses from: devices by descending priority, kernels, and plugins that failed to load."""
+    """What the placer chooses from: devices by descending priority, and kernels.
+
+    failures, left_out: plugins that failed to load, and those that a setting leaves out, with that setting.
+    """
 
     devices: Sequence[Device]
     kernels: KernelRegistry
     failures: Mapping[str, BaseException] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     def matching(self, requested: str) -> list[Device]:
         """The devices that a request, which may leave parts open, allows."""
@@ -77,7 +81,7 @@ class Devices:
         return next((d for d in self.devices if d.host_memory), None)
 
     def describe(self, requested: str = "") -> str:
-        """Which devices exist and which plugins failed, for errors; of plugins without hardware the requested one.
+        """Which devices exist and which plugins failed, for errors; of plugins that are not there, the requested one.
 
         Devices have their full names where the request names a job, replica or task, which may be why none fits.
         """
@@ -92,7 +96,15 @@ class Devices:
         ):
             if found:
                 text += f"; plugins {words}: " + "; ".join(f"{n} ({describe_failure(e)})" for n, e in found.items())
-        return text
+        settings = [f"; plugin {n} is left out by {by}" for n, by in self.left_out.items() if n.upper() == wanted]
+        return text + "".join(settings) + ("" if names_a_task else self._how_to_have_more(spec))
+
+    def _how_to_have_more(self, spec: DeviceSpec) -> str:
+        """How to have the device of a number that is one more than its type has; empty for other requests."""
+        kind, number = spec.device_type, spec.device_index or 0
+        if not 0 < sum(d.type == kind for d in self.devices) <= number:
+            return ""
+        return f'; SessionConfig(device_count={{"{kind}": {number + 1}}}) asks its plugin for {number + 1}'
 
 
 class Placer:

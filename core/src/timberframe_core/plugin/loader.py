@@ -176,6 +176,13 @@ class PluginRegistry:
         found.update({p.name: p.device_failures[0] for p in plugins if p.device_failures})
         return found
 
+    def left_out(self, selection: Iterable[str] | None) -> Mapping[str, str]:
+        """Names of the installed plugins that a selection leaves out, each with the setting that does so."""
+        chosen = selected(self.plugins, selection)
+        environment = f"{SELECTION_VARIABLE}={os.environ.get(SELECTION_VARIABLE, '')}"
+        setting = environment if selection is None else "SessionConfig.plugins"
+        return {name: setting for name, plugin in self.plugins.items() if plugin not in chosen}
+
     @contextmanager
     def _watched(self, plugin: Plugin) -> Iterator[None]:
         """Tells the watcher, where there is one, that the plugin's code runs in the block."""

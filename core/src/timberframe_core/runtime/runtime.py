@@ -49,7 +49,7 @@ class Runtime:
         found = target.devices()
         plugins = loader.registry.load(config.plugins)
         kernels, failures = loader.registry.kernels_of(plugins), loader.registry.failures(config.plugins)
-        self.devices = Devices(found, kernels, failures)
+        self.devices = Devices(found, kernels, failures, loader.registry.left_out(config.plugins))
         self.resources = ResourceStore(config.deterministic)
         self.placer = Placer(self.devices, config.allow_soft_placement, config.strict_placement)
         self._plugins = [p.name for p in plugins]
