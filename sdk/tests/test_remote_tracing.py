@@ -38,8 +38,8 @@ def traced(url: str) -> tuple[Any, dict[str, list[Any]]]:
 
 def test_each_worker_has_its_nodes_and_clusters_on_the_track_of_its_device() -> None:
     metadata, tracks = traced("process:2")
-    assert {e["name"] for e in tracks[TASK.format(0)]} == {"y", "cluster of 1 nodes"}
-    assert {e["name"] for e in tracks[TASK.format(1)]} == {"z", "cluster of 1 nodes"}
+    assert {e["name"] for e in tracks[TASK.format(0)]} == {"y", "cluster of 1 node"}
+    assert {e["name"] for e in tracks[TASK.format(1)]} == {"z", "cluster of 1 node"}
     y, z = (next(e for e in tracks[TASK.format(i)] if e["name"] == name) for i, name in enumerate("yz"))
     assert y["cat"] == "Exp"
     assert y["args"]["bytes"] == 24
@@ -85,5 +85,5 @@ def test_what_a_worker_has_recorded_is_reported_with_its_details() -> None:
     report(shown, plain, "/device:CPU:0", ["y"], HOUR)
     cluster, node = shown.as_plain()["events"]
     assert node == ["y", "Exp", 5, 7, "/device:CPU:0", {"bytes": 8}]
-    assert cluster[:2] == ["cluster of 1 nodes", "cluster"]
+    assert cluster[:2] == ["cluster of 1 node", "cluster"]
     assert cluster[5] == {"nodes": ["y"]}

@@ -237,6 +237,10 @@ def wrong_kind(g: Any) -> None:
     node(g, "b").attr["T"].i = 1
 
 
+def wrong_kind_of_index(g: Any) -> None:
+    g.node.add(name="s", op="Split", input=["b", "a"]).attr["num_split"].s = b"two"
+
+
 def unknown_attr(g: Any) -> None:
     node(g, "b").attr["mode"].i = 3
 
@@ -298,6 +302,7 @@ REFUSED: list[tuple[Callable[[Any], None], str]] = [
     (duplicate_name, "Identity 'b': name 'b' is there twice"),
     (wrong_dtype, r"AddV2 'b': input 0 \('a:0'\) has dtype float32; it must be int32"),
     (wrong_kind, "AddV2 'b': attr T holds i; it must hold a type"),
+    (wrong_kind_of_index, "Split 's': attr num_split holds s; it must hold an int"),
     (unknown_attr, "AddV2 'b': attr mode is unknown and holds i: 3; the op has T"),
     (missing_attr, "AddV2 'b': attr T is missing"),
     (unknown_dtype, "AddV2 'b': attr T: dtype 77 is not known"),

@@ -73,7 +73,7 @@ def test_columns_of_records(session: tf.Session) -> None:
         (lambda: tf.substr(["ab"], [3], [1]), "pos is 3 for a string of length 2; it must lie inside"),
         (lambda: tf.regex_replace(["a"], "(", ""), "is no regular expression"),
         (lambda: tf.decode_csv(["1,2"], [[0]])[0], "a record has 2 fields; 1 are required"),
-        (lambda: tf.decode_csv(["x"], [[0]])[0], "field 0 is b'x'; a int32 is required"),
+        (lambda: tf.decode_csv(["x"], [[0]])[0], "field 0 is b'x'; an int32 is required"),
         (lambda: tf.decode_csv([""], [tf.int32])[0], "field 0 is missing and has no default"),
         (lambda: tf.string_split(["a"], result_type="RaggedTensor"), "result_type is 'RaggedTensor'"),
     ],

@@ -37,7 +37,7 @@ def test_lines_are_tuples_of_fields(path: str) -> None:
     made = tf.data.experimental.CsvDataset([path, path], [tf.int32, [0.25], [""]], header=True, select_cols=[0, 1, 2])
     assert elements(made) == [(1, 0.5, b"a,b"), (2, 0.25, b"c"), (3, 1.5, b"")] * 2
     whole = tf.contrib.data.CsvDataset(path, defaults, header=True)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="field 3 is 5000000000; a int32 is required"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="field 3 is 5000000000; an int32 is required"):
         elements(whole)
 
 

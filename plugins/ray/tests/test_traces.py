@@ -55,7 +55,7 @@ def test_each_worker_has_its_nodes_under_its_device(cluster: Cluster, tmp_path: 
     assert any(e["cat"] not in ("cluster", "host") for e in tracks[SERVER].values())
     assert 0 <= y["ts"] < y["ts"] + y["dur"] <= z["ts"]  # one machine has one clock
     assert all(z["ts"] + z["dur"] <= e["ts"] + e["dur"] for e in tracks[SERVER].values())
-    around = tracks[FIRST]["cluster of 1 nodes"]
+    around = tracks[FIRST]["cluster of 1 node"]
     assert around["ts"] <= y["ts"] < y["ts"] + y["dur"] <= around["ts"] + around["dur"]
     metadata.save_trace(tmp_path / "trace.html")
     page = (tmp_path / "trace.html").read_text()

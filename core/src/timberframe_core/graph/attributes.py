@@ -13,6 +13,7 @@ from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
 from timberframe_core.graph.tensor_shape import as_shape
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.ops.definition.signature import AttrDef, as_float
+from timberframe_core.wording import with_article
 
 MOST_TENSORS = 1 << 16
 """In a list of inputs or outputs; a number that a damaged file gives must not fill the memory."""
@@ -71,9 +72,8 @@ def normalise(op: OpDef, name: str, attr: AttrDef, value: Any) -> Any:
             return tuple(convert(v) for v in value)
         return _CONVERT[kind](value)
     except (TypeError, ValueError):
-        article = "an" if kind == "int" else "a"
         raise InvalidTypeError(
-            f"{op.name} '{name}': attr {attr.name} is {shown(value)}; it must be {article} {kind}", name
+            f"{op.name} '{name}': attr {attr.name} is {shown(value)}; it must be {with_article(kind)}", name
         ) from None
 
 

@@ -12,6 +12,7 @@ from timberframe_core.dtypes import DType, as_dtype
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graphdef import messages
 from timberframe_core.graphdef.tensors import decode_shape, encode_array, encode_shape, make_ndarray
+from timberframe_core.wording import with_article
 
 _FIELDS = {
     "int": "i", "float": "f", "bool": "b", "string": "s", "type": "type", "shape": "shape", "tensor": "tensor",
@@ -55,7 +56,7 @@ def decode_attr(proto: Any, kind: str, what: str, content: memoryview | None = N
     inner = kind[5:-1] if is_list else kind
     wanted = "list" if is_list else _FIELDS[inner]
     if held != wanted:
-        raise InvalidArgumentError(f"{what} holds {held or 'nothing'}; it must hold a {kind}")
+        raise InvalidArgumentError(f"{what} holds {held or 'nothing'}; it must hold {with_article(kind)}")
     convert = _DECODE[inner] if content is None else partial(make_ndarray, content=content)
     try:
         if is_list:

@@ -29,6 +29,7 @@ from timberframe_core.runtime.device_errors import DeviceWork, cause, of_device,
 from timberframe_core.runtime.drivers import prepare
 from timberframe_core.runtime.located import copied, to_host
 from timberframe_core.runtime.overlap import Overlapped, overlapping, wait_for_each_other
+from timberframe_core.wording import counted
 
 if TYPE_CHECKING:
     from timberframe_core.runtime.runtime import Runtime
@@ -207,9 +208,8 @@ class Run:
             raise of_device(e, bound.stage.nodes, device, self.context) from cause(e)
         if self.context.trace is not None and device.incarnation == _HERE:  # another process reports its own
             names = [n.name for n in bound.stage.nodes]
-            self.context.trace.event(
-                f"cluster of {len(names)} nodes", "cluster", start, time.perf_counter_ns(), device.spec, nodes=names
-            )
+            title, end = f"cluster of {counted(len(names), 'node')}", time.perf_counter_ns()
+            self.context.trace.event(title, "cluster", start, end, device.spec, nodes=names)
         for x, array in zip(bound.outputs, outputs, strict=True):
             self.found[x] = array, device
         self._send(bound)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import timberframe_sdk as sdk
+from timberframe_core.wording import counted
 
 CLOCK_SECONDS = 10.0
 """A clock's offset is measured again after so long: clocks of two machines may run apart by 0.5 ms in a second."""
@@ -31,7 +32,8 @@ class RecordedEvents:
 
 def report(sink: sdk.TraceSink, recorded: Mapping[str, Any], track: str, nodes: Sequence[str], offset: int) -> None:
     """Reports a worker's run of a cluster and its events. offset: nanoseconds by which that clock is ahead."""
-    name, start, end = f"cluster of {len(nodes)} nodes", recorded["start"] - offset, recorded["end"] - offset
+    name = f"cluster of {counted(len(nodes), 'node')}"
+    start, end = recorded["start"] - offset, recorded["end"] - offset
     sink.event(name, "cluster", start, end, track, nodes=list(nodes))
     for name, category, start, end, its_track, details in recorded["events"]:
         sink.event(name, category, start - offset, end - offset, its_track, **details)

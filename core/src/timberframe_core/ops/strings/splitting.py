@@ -15,6 +15,7 @@ from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe_core.ops.definition.rows import same_on_rows
 from timberframe_core.shapes import Shape, broadcast
+from timberframe_core.wording import with_article
 
 _STRINGS = NotDifferentiable("strings have no derivative")
 
@@ -168,14 +169,14 @@ def _column(fields: list[bytes], dtype: DType, default: np.ndarray, index: int, 
         try:
             values.append(field if kind.kind == "O" else int(field) if kind.kind == "i" else float(field))
         except ValueError:
-            raise InvalidArgumentError(f"field {index} is {field!r}; a {kind.name} is required") from None
+            raise InvalidArgumentError(f"field {index} is {field!r}; {with_article(kind.name)} is required") from None
     made = np.empty(len(values), kind)
     try:
         made[:] = values
     except OverflowError:
         limits = np.iinfo(kind)
         wrong = next(x for x in values if isinstance(x, int) and not limits.min <= x <= limits.max)
-        raise InvalidArgumentError(f"field {index} is {wrong}; a {kind.name} is required") from None
+        raise InvalidArgumentError(f"field {index} is {wrong}; {with_article(kind.name)} is required") from None
     return made
 
 
