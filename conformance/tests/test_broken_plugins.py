@@ -78,6 +78,9 @@ DEVICE_FAULTS = {
     "sharing_allocator": {
         "-/allocator-sizes": "bytes of an allocation are overwritten through others; allocations must have the bytes",
     },
+    "keeps_handles": {
+        "-/allocator-gives-back": "bytes had been allocated and given back in turn, on a device with 67108864 bytes",
+    },
     "races_in_copies": {
         "-/copies-concurrency": "copies of 4 threads at once disturb each other, while those of one thread are right: ",
     },

@@ -60,10 +60,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
         "dlpack-keeps-memory": _dlpack_keeps_memory,
     }
     for name, check in checks.items():
-        expected = name not in OPTIONAL
-        if target.url and name.startswith(ALLOCATION):
-            check, expected = functools.partial(_if_implemented, check), False
-        yield Case(SUITE, "Device", (), name, check, LEVELS[0], expected, asked_by=LEVELS[0])
+        yield _case(target, name, check)
     held = target.device.attributes.dtypes
     for dtype in TESTABLE:
         if dtype == "string":
@@ -74,6 +71,15 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
             yield Case(
                 SUITE, "Device", (("T", dtype),), f"copy-{layout}", check, LEVELS[0], expected, asked_by=LEVELS[0]
             )
+    apart = not target.device.host_memory  # for it may use the device's memory up
+    yield _case(target, "allocator-gives-back", transfers.gives_back, isolate=apart)
+
+
+def _case(target: Target, name: str, check: Callable[[Target], Measured | None], isolate: bool = False) -> Case:
+    expected = name not in OPTIONAL
+    if target.url and name.startswith(ALLOCATION):
+        check, expected = functools.partial(_if_implemented, check), False
+    return Case(SUITE, "Device", (), name, check, LEVELS[0], expected, isolate, asked_by=LEVELS[0])
 
 
 def _if_implemented(check: Callable[[Target], Measured | None], target: Target) -> Measured | None:

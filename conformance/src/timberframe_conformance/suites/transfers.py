@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from timberframe_conformance.case import CaseFailedError, Measured, NotApplicableError
 from timberframe_conformance.suites.checks import in_threads
+from timberframe_core.errors import ResourceExhaustedError
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
@@ -20,6 +22,11 @@ LARGE = 1 << 20
 THREADS = 4
 AHEAD = 6
 """Large copies that are enqueued first, so that what is not waited for is not done by chance."""
+
+GIVEN_BACK, PARTS = 3, 16
+"""How many times the device's memory is allocated and given back, and in how many parts each time."""
+LEAST_PART = 1 << 16
+GIVING_BACK_SECONDS = 10
 
 
 def _numbers(seed: int, size: int) -> np.ndarray:
@@ -73,6 +80,49 @@ def _fill(device: Any, buffers: list[Any]) -> None:
                 f"{count} of the {buffer.nbytes} bytes of an allocation are overwritten through others; allocations "
                 "must have the bytes that are asked for, and share none"
             )
+
+
+def gives_back(target: Target) -> Measured | None:
+    """Memory that was given back can be had again, whatever the allocator's statistics say."""
+    device: Any = target.device
+    if device.host_memory or device.is_cpu:
+        raise NotApplicableError("its memory is the host's, of which a leak would take what other programs need")
+    memory, allocator = device.attributes.memory, device.allocator
+    nbytes = _largest(allocator, memory // PARTS)
+    end, total = time.monotonic() + GIVING_BACK_SECONDS, 0
+    while total < GIVEN_BACK * memory:
+        if time.monotonic() > end:
+            raise NotApplicableError(
+                f"the device has {memory} bytes, of which only {total} could be allocated and given back in turn in "
+                f"{GIVING_BACK_SECONDS} s"
+            )
+        if not _can_allocate(allocator, nbytes):
+            raise CaseFailedError(
+                f"an allocation of {nbytes} bytes is refused after {total} bytes had been allocated and given back in "
+                f"turn, on a device with {memory} bytes, of which {allocator.statistics().used} are said to be in use; "
+                "memory must be free again when its last reference is dropped"
+            )
+        device.synchronize()  # what is dropped may be freed when the queue comes to it
+        total += nbytes
+    return None
+
+
+def _largest(allocator: Any, nbytes: int) -> int:
+    """So many bytes, or half of them as often as it takes until they can be allocated."""
+    while not _can_allocate(allocator, nbytes):
+        nbytes //= 2
+        if nbytes < LEAST_PART:
+            raise NotApplicableError(f"fewer than {LEAST_PART} bytes in a row are free")
+    return nbytes
+
+
+def _can_allocate(allocator: Any, nbytes: int) -> bool:
+    """Whether there is such a buffer, which is given back at once."""
+    try:
+        allocator.allocate(nbytes).close()
+    except ResourceExhaustedError:
+        return False
+    return True
 
 
 def _side_by_side(target: Target) -> Measured | None:
@@ -220,4 +270,4 @@ CHECKS: Mapping[str, Callable[[Target], Measured | None]] = {
     "copies-concurrency": _in_several_threads,
     "synchronize": _synchronize,
 }
-"""Cases of the suite `device`."""
+"""Cases of the suite `device`, besides `gives_back`."""
