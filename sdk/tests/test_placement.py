@@ -93,6 +93,20 @@ def test_node_without_a_kernel_goes_to_the_host_and_the_report_says_why() -> Non
         assert (placement.device, placement.rejected) == (CPU, ((FAST, "no kernel is registered"),))
 
 
+@pytest.mark.parametrize("initialised", [False, True])
+def test_report_says_why_a_variable_is_not_on_the_accelerator(initialised: bool) -> None:
+    v = tf.Variable(np.zeros(3, np.float32), name="v")
+    tf.train.MomentumOptimizer(0.1, 0.9).minimize(tf.reduce_sum(v * v))
+    with fast() as session:
+        if initialised:
+            session.run(tf.global_variables_initializer())
+        placement = next(p for p in session.explain(v.read_value()).placements if p.node == "v")
+    assert placement.device == CPU
+    assert placement.reason == ("the variable is there" if initialised else "first device by priority that has a kernel")
+    words = "ResourceApplyMomentum 'Momentum/update_v/ResourceApplyMomentum', which uses it: no kernel is registered"
+    assert placement.rejected == ((FAST, words),)
+
+
 @pytest.fixture
 def several_tasks() -> Any:
     """A session of the local CPU and of an accelerator of another task, with soft placement."""

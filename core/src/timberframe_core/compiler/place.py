@@ -137,6 +137,8 @@ class Placer:
             colocated = self._colocated(node, by_name, where)
             if colocated is not None:
                 node.device, node.reason = colocated
+                if node.op.role == "variable":
+                    rejected = self._refused_before(node, node.device)
             elif host is not None and not node.requested and stays_on_host(node) and not self._refusal(node, host):
                 node.device, node.reason = host, "small, and the host has all that it needs"
             else:
@@ -166,7 +168,9 @@ class Placer:
         """The device that a variable or a colocation request dictates."""
         for name in _variables(node):
             if name in where:
-                why = None if node.op.role == "variable" else self._refusal(node, where[name])
+                if node.op.role == "variable":
+                    return where[name], "the variable is there"
+                why = self._refusal(node, where[name])
                 if why is not None:
                     raise self._variable_elsewhere_error(node, name, where[name], why)
                 return where[name], f"with variable '{name}'"
@@ -175,6 +179,12 @@ class Placer:
             if other is not None and other.device is not None and self._refusal(node, other.device) is None:
                 return other.device, f"with node '{name}'"
         return None
+
+    def _refused_before(self, node: Node, home: Device) -> tuple[tuple[str, str], ...]:
+        """The devices that come before this one and cannot run the node, each with the reason."""
+        wanted = self.devices.matching(node.requested)
+        better = wanted[: wanted.index(home)] if home in wanted else ()
+        return tuple((d.spec, why) for d in better if (why := self._refusal(node, d)) is not None)
 
     def _choose(self, node: Node) -> tuple[Device, str, tuple[tuple[str, str], ...]]:
         """What `_decide` says; for later nodes of the op and its dtypes too, where no device looked at more."""
