@@ -11,6 +11,7 @@ import pytest
 import timberframe as tf
 import timberframe_sdk as sdk
 from timberframe_core.graph.apply import apply_op
+from timberframe_core.ops.definition.registry import all_ops
 from timberframe_core.plugin import loader
 from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_sdk.numpy_device import NumpyDevice
@@ -55,6 +56,13 @@ def test_floats_are_rounded_once() -> None:
     found = sdk.compute(node("AddN", {"N": 4, "T": tf.float16}, [*x.reshape(4, 1)], [x[:1]]), [*x.reshape(4, 1)])
     assert found[0].dtype == np.float16
     assert found[0] == np.float16(1 + 3 * 2**-11)
+
+
+def test_references_of_all_ops_can_be_registered() -> None:
+    ops = [op.name for op in all_ops() if sdk.has_reference(op.name)]
+    registry = KernelRegistry()
+    registry.register(sdk.reference_kernels("ACME", ops))
+    assert len(registry.kernels("Cast")) == 2
 
 
 @pytest.mark.parametrize(

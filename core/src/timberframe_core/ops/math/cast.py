@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.dtypes import BY_NAME
+from timberframe_core.dtypes import BY_NAME, resource, string, variant
 from timberframe_core.ops.definition.gradients import apply_op, broadcast_gradients, of_values
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op, is_known
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
@@ -15,7 +15,9 @@ from timberframe_core.ops.definition.shape_functions import UNARY_SHAPES, broadc
 from timberframe_core.ops.math.binary import COMPLEX, FLOATS, INTEGERS, broadcast_errors, broadcast_samples
 from timberframe_core.shapes import Shape, format_shape
 
-_NUMBERS = tuple(t for t in BY_NAME if t not in ("string", "resource", "variant"))
+_NUMBERS = tuple(
+    name for name, t in BY_NAME.items() if name == t.name and not t.is_ref and t not in (string, resource, variant)
+)
 _KEPT_BITS = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}  # of the fraction
 
 
