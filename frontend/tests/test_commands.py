@@ -22,6 +22,16 @@ def test_traits_of_an_op_are_shown(op: str, traits: list[str]) -> None:
     assert shown == traits
 
 
+def test_dtypes_that_an_op_is_defined_for_are_shown_in_short() -> None:
+    lines = [line for line in describe_op("Cast").splitlines() if "defined_for" in line]
+    numbers = "all but string, resource, variant"
+    assert lines == [f"  trait defined_for = SrcT: {numbers}; DstT: {numbers} | SrcT: string; DstT: string"]
+
+
+def test_few_dtypes_that_an_op_is_defined_for_are_shown_by_name() -> None:
+    assert "  trait defined_for = T: float16 | T: bfloat16 | T: float32" in describe_op("MaxPool3DGradGrad")
+
+
 def test_kernels_by_reference_are_shown_as_fallbacks(capsys: pytest.CaptureFixture[str]) -> None:
     main(["kernels", "Dequantize", "--device", "cpu"])
     assert " fallback  [" in capsys.readouterr().out

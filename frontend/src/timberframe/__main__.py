@@ -6,12 +6,13 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 from timberframe_core import logging
 from timberframe_core.config import SessionConfig
+from timberframe_core.dtypes import BY_NAME
 from timberframe_core.errors import OpError, UnavailableError
 from timberframe_core.failures import describe_failure
 from timberframe_core.ops.definition import registry
@@ -118,7 +119,7 @@ def describe_op(name: str) -> str:
         default = "" if attr.required else f" = {attr.default}"
         allowed = f" in {{{', '.join(map(str, attr.allowed))}}}" if attr.allowed else ""
         lines.append(f"  attr {attr.name}: {attr.kind}{allowed}{default}")
-    lines += [f"  trait {name}" + ("" if value is True else f" = {value!r}") for name, value in _traits(op)]
+    lines += [f"  trait {name}" + ("" if value is True else f" = {_shown(name, value)}") for name, value in _traits(op)]
     return "\n".join(lines)
 
 
@@ -128,6 +129,18 @@ def _traits(op: OpDef) -> Iterator[tuple[str, Any]]:
         value = getattr(op, f.name)
         if value and f.name not in _SHOWN and isinstance(value, (bool, str, tuple, Mapping)):
             yield f.name, value
+
+
+def _shown(trait: str, value: Any) -> str:
+    if trait != "defined_for":
+        return repr(value)
+    return " | ".join("; ".join(f"{attr}: {_dtypes(names)}" for attr, names in types.items()) for types in value)
+
+
+def _dtypes(names: Collection[str]) -> str:
+    """Names of dtypes; where most are among them, those that are not."""
+    others = [name for name, dtype in BY_NAME.items() if name == dtype.name and not dtype.is_ref and name not in names]
+    return ", ".join(names) if len(names) <= len(others) else f"all but {', '.join(others)}"
 
 
 def _kernels(arguments: argparse.Namespace) -> int:
