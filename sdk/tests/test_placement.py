@@ -102,7 +102,9 @@ def test_report_says_why_a_variable_is_not_on_the_accelerator(initialised: bool)
             session.run(tf.global_variables_initializer())
         placement = next(p for p in session.explain(v.read_value()).placements if p.node == "v")
     assert placement.device == CPU
-    assert placement.reason == ("the variable is there" if initialised else "first device by priority that has a kernel")
+    assert placement.reason == (
+        "the variable is there" if initialised else "first device by priority that has a kernel"
+    )
     words = "ResourceApplyMomentum 'Momentum/update_v/ResourceApplyMomentum', which uses it: no kernel is registered"
     assert placement.rejected == ((FAST, words),)
 
