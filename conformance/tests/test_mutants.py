@@ -12,8 +12,8 @@ import pytest
 
 import timberframe as tf
 from timberframe_conformance.mutants.catalogue import MUTANTS
-from timberframe_conformance.mutants.prove import changed_mutants, eighth, prove
-from timberframe_conformance.options import Options
+from timberframe_conformance.mutants.prove import changed_mutants, prove
+from timberframe_conformance.options import Options, in_share
 from timberframe_conformance.target import Target
 from timberframe_core.dtypes import as_dtype
 from timberframe_core.errors import InternalError
@@ -76,10 +76,9 @@ def test_there_are_at_least_forty_for_known_ops() -> None:
     assert sum(registry.find(m.op) is not None for m in MUTANTS.values()) >= 40
 
 
-def test_eighths_share_out_all() -> None:
-    names = list(MUTANTS)
-    parts = [eighth(names, k) for k in range(8)]
-    assert sorted(n for part in parts for n in part) == sorted(names)
+def test_each_mutant_is_in_one_share() -> None:
+    parts = [n for k in range(8) for n in MUTANTS if in_share(n, (k, 8))]
+    assert sorted(parts) == sorted(MUTANTS)
 
 
 def test_changed_files_choose_their_mutants() -> None:

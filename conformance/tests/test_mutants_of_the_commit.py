@@ -1,4 +1,4 @@
-"""An eighth of the mutants, chosen by the commit, and those of files changed last, on the preferred device."""
+"""An eighth of the mutants, the share of the commit, and those of files changed last, on the preferred device."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ import pytest
 from timberframe import SessionConfig
 from timberframe_conformance.commit import commit_number
 from timberframe_conformance.mutants.catalogue import MUTANTS
-from timberframe_conformance.mutants.prove import changed_mutants, eighth, prove
-from timberframe_conformance.options import Options
+from timberframe_conformance.mutants.prove import changed_mutants, prove
+from timberframe_conformance.options import Options, in_share
 from timberframe_conformance.target import Target, open_target
 from timberframe_core.runtime.devices import devices_for
 
 pytestmark = pytest.mark.slow
 
 MOST_CHANGED = 12
+SHARES = 8
 
 
 def chosen_mutants() -> list[str]:
-    """The commit's eighth, and mutants of files that the last commit changed; isolated ones last."""
-    chosen = eighth(list(MUTANTS), commit_number(Path(__file__).parent))
+    """The share of the commit, and mutants of files that the last commit changed; isolated ones last."""
+    share = commit_number(Path(__file__).parent) % SHARES, SHARES
+    chosen = [n for n in MUTANTS if in_share(n, share)]
     command = ["git", "diff", "--name-only", "HEAD~1"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parent)
     chosen += changed_mutants(done.stdout.split())[:MOST_CHANGED]

@@ -26,7 +26,7 @@ WRONG = [
     ("fuzz", "--programs", "0"),
     ("fuzz", "--store", "/dev/null/store"),
     ("hostile", "--store", "/dev/null/store"),
-    ("mutants", "--eighth", "9"),
+    ("mutants", "--share", "8/8"),
     ("mutants", "--changed", "nosuchrev"),
 ]
 
@@ -49,7 +49,7 @@ IGNORED = [
     ("bench --models --convolutions --quick", "--quick with --models --convolutions"),
     ("fuzz --device=reference --programs=1 --seconds=5", "--seconds with --programs"),
     ("fuzz --device=reference --replay=found.json --seed=1 --op=Add", "--seed, --op with --replay"),
-    ("mutants --framework --eighth=0 --changed=HEAD", "--eighth, --changed with --framework"),
+    ("mutants --framework --share=0/8 --changed=HEAD", "--share, --changed with --framework"),
     ("mutants --list --device=cpu", "--device with --list"),
 ]
 
@@ -94,7 +94,7 @@ def test_list_of_the_framework_has_those_that_are_selected(command: Any) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "option"), [("hostile", "--seed=commit"), ("fuzz", "--seed=commit"), ("mutants", "--eighth=-1")]
+    ("name", "option"), [("hostile", "--seed=commit"), ("fuzz", "--seed=commit"), ("mutants", "--share=commit/8")]
 )
 def test_commit_outside_of_a_checkout_is_a_wrong_call(
     command: Any, name: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

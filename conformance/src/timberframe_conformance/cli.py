@@ -19,9 +19,9 @@ from timberframe_conformance.case import LEVELS, SUBJECTS
 from timberframe_conformance.commands import (
     UsageError,
     counted,
-    current_commit,
     duration,
     open_device,
+    parse_share,
     require_folders,
     split_names,
     whole,
@@ -147,23 +147,12 @@ def _selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--profile", default="", metavar="FILE", help="what the vendor declares, and waivers (TOML)")
 
 
-def _share(text: str) -> tuple[int, int]:
-    """K/N as numbers; which share "commit" is follows from the hash of the commit that is checked out."""
-    part, _, of = text.partition("/")
-    count = int(of) if of.isdecimal() else 0
-    if count and part == "commit":
-        return current_commit("--share commit/N") % count, count
-    if not part.isdecimal() or int(part) >= count:
-        raise UsageError(f"share {text!r} is not one; K/N with 0 <= K < N, or commit/N, is required")
-    return int(part), count
-
-
 def _options(given: argparse.Namespace) -> Options:
     from timberframe_conformance.collect import check_names  # late: the help needs no ops
 
     options = Options(
         given.device, given.level or "all", split_names(given.op), split_names(given.suite), given.timeout,
-        given.profile, keyword=given.keyword, share=_share(given.share),
+        given.profile, keyword=given.keyword, share=parse_share(given.share),
     )  # fmt: skip
     check_names(options)
     try:

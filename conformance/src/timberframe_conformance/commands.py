@@ -65,6 +65,17 @@ def parse_seed(text: str) -> int:
     return int(text)
 
 
+def parse_share(text: str) -> tuple[int, int]:
+    """K/N as numbers; which share "commit" is follows from the hash of the commit that is checked out."""
+    part, _, of = text.partition("/")
+    count = int(of) if of.isdecimal() else 0
+    if count and part == "commit":
+        return current_commit("--share commit/N") % count, count
+    if not part.isdecimal() or int(part) >= count:
+        raise UsageError(f"--share {text} is no share; K/N with 0 <= K < N, or commit/N, is required")
+    return int(part), count
+
+
 def random_seed() -> int:
     """Another seed each time."""
     return random.SystemRandom().randrange(SEEDS)

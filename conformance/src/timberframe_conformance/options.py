@@ -49,7 +49,7 @@ class Options:
 
     def wants_op(self, op: str) -> bool:
         """Whether cases of an op are part of the run."""
-        return (not self.ops or op in self.ops) and zlib.crc32(op.encode()) % self.share[1] == self.share[0]
+        return (not self.ops or op in self.ops) and in_share(op, self.share)
 
     def wants_suite(self, suite: str) -> bool:
         """Whether cases of a suite are part of the run."""
@@ -73,3 +73,9 @@ class Options:
         for name in ("ops", "suites", "ids", "share"):
             data[name] = tuple(data[name])
         return Options(**data)
+
+
+def in_share(name: str, share: tuple[int, int]) -> bool:
+    """Whether a name belongs to the kth of n shares (k, n): the same on every machine."""
+    k, n = share
+    return zlib.crc32(name.encode()) % n == k

@@ -12,8 +12,8 @@ from rich.markup import escape
 
 from timberframe_conformance.commands import (
     UsageError,
-    current_commit,
     open_device,
+    parse_share,
     refuse_ignored,
     select,
     split_names,
@@ -29,11 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="print the selected mutants")
     parser.add_argument("--name", default="", metavar="A,B", help="only these mutants")
     parser.add_argument(
-        "--eighth",
-        type=int,
-        choices=range(-1, 8),
-        metavar="K",
-        help="only the Kth of eight parts; -1 takes the commit's",
+        "--share", default="", metavar="K/N", help="only the Kth of N shares, from 0; K may be 'commit'"
     )
     parser.add_argument("--changed", metavar="REV", help="only mutants whose op's files changed since a git revision")
     parser.add_argument("--framework", action="store_true", help="known bugs of the framework, which fuzzing must find")
@@ -50,7 +46,7 @@ def mutants(given: argparse.Namespace, console: Console) -> int:
     if given.list:
         refuse_ignored(given, ("device",), "with --list")
     if given.framework:
-        refuse_ignored(given, ("eighth", "changed"), "with --framework")
+        refuse_ignored(given, ("share", "changed"), "with --framework")
         from timberframe_conformance.fuzz.mutants import FRAMEWORK_MUTANTS
         from timberframe_conformance.fuzz.prove import prove_framework
 
@@ -109,7 +105,8 @@ def _best_device() -> str:
 
 
 def _selected(given: argparse.Namespace, names: list[str]) -> list[str]:
-    from timberframe_conformance.mutants.prove import changed_mutants, eighth
+    from timberframe_conformance.mutants.prove import changed_mutants
+    from timberframe_conformance.options import in_share
 
     chosen: list[str] = []
     if given.name:
@@ -117,9 +114,9 @@ def _selected(given: argparse.Namespace, names: list[str]) -> list[str]:
         unknown = [n for n in chosen if n not in names]
         if unknown:
             raise UsageError(f"mutant {', '.join(unknown)} is not known; --list prints all")
-    if given.eighth is not None:
-        k = given.eighth if given.eighth >= 0 else current_commit("--eighth -1")
-        chosen += eighth(names, k)
+    if given.share:
+        share = parse_share(given.share)
+        chosen += [n for n in names if in_share(n, share)]
     if given.changed:
         done = subprocess.run(
             ["git", "diff", "--name-only", given.changed], capture_output=True, text=True, check=False
@@ -127,6 +124,6 @@ def _selected(given: argparse.Namespace, names: list[str]) -> list[str]:
         if done.returncode:
             raise UsageError(f"--changed {given.changed}: {done.stderr.strip() or 'git fails'}; a revision is required")
         chosen += changed_mutants(done.stdout.split())
-    if not given.name and given.eighth is None and not given.changed:
+    if not given.name and not given.share and not given.changed:
         chosen = names
     return [n for n in names if n in set(chosen)]

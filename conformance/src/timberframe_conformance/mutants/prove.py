@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -165,11 +164,6 @@ def _prove_isolated(target: Target, mutant: Mutant, options: Options, own: Seque
 
 def _labels(mutant: Mutant, case: Case) -> set[str]:
     return {case.dtype_label} if affects(mutant, case) else set()
-
-
-def eighth(names: Sequence[str], k: int) -> list[str]:
-    """The kth of eight parts, the same on every machine."""
-    return [n for n in names if zlib.crc32(n.encode()) % 8 == k % 8]
 
 
 def changed_mutants(files: Sequence[str]) -> list[str]:
