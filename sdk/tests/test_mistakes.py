@@ -44,6 +44,22 @@ def test_a_launcher_may_return_what_numpy_returns(device: str) -> None:
     np.testing.assert_array_equal(result, -X)
 
 
+@pytest.mark.parametrize("returned", ["view", "handle"])
+def test_a_launcher_may_return_what_is_no_new_array(returned: str) -> None:
+    def launch(x: np.ndarray, out: np.ndarray) -> Any:
+        negative = np.negative(x, out=out[...])
+        return negative if returned == "view" else 7
+
+    np.testing.assert_array_equal(run_with(returned, lambda node: launch, "/device:NUMPY:0"), -X)
+
+
+@pytest.mark.parametrize("function", [np.negative, np.sum])
+def test_a_launcher_that_returns_its_result_in_place_of_filling_the_output_is_an_error(function: Any) -> None:
+    words = r"Neg 'negated': its launcher returned a new array .*; it must fill .*  \[/device:NUMPY:0"
+    with pytest.raises(tf.errors.InternalError, match=words):
+        run_with(f"returning{function.__name__}", lambda node: lambda x, out: function(x), "/device:NUMPY:0")
+
+
 @DEVICES
 def test_a_builder_that_raises_is_named(device: str) -> None:
     def build(node: Any) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from timberframe_core.errors import InternalError, NoKernelError, OpError, UnimplementedError
 from timberframe_core.plugin.contracts import KernelDef, KernelNode, Value
@@ -56,11 +58,24 @@ def build_kernel(kernel: KernelDef, node: KernelNode) -> Any:
     return built
 
 
-def true_shapes(node: KernelNode, returned: Any) -> list[tuple[Value, tuple[int, ...]]]:
-    """The outputs whose size only their kernel knows, with the shapes that its launcher returned.
+def check_returned(node: KernelNode, arrays: Sequence[Any], returned: Any) -> None:
+    """InternalError where a launcher returned a new array of NumPy, so that its outputs were not filled.
 
-    What a launcher without such outputs returns does not matter (NumPy functions return their `out`).
+    All else does not matter: NumPy's functions return their `out`, and drivers handles of the work.
     """
+    if any(returned is a for a in arrays) or not isinstance(returned, np.ndarray | np.generic):
+        return
+    if any(isinstance(a, np.ndarray) and np.may_share_memory(a, returned) for a in arrays):
+        return
+    raise InternalError(
+        f"{node.op} '{node.name}': its launcher returned a new array of shape {returned.shape} and dtype "
+        f"{returned.dtype}; it must fill the outputs that it is given",
+        node.name,
+    )
+
+
+def true_shapes(node: KernelNode, returned: Any) -> list[tuple[Value, tuple[int, ...]]]:
+    """The outputs whose size only their kernel knows, with the shapes that its launcher returned."""
     dynamic = [v for v in node.outputs if v.dynamic]
     if not dynamic:
         return []

@@ -18,7 +18,7 @@ from timberframe_sdk.execution.control_flow import Running, control_flow, is_con
 from timberframe_sdk.execution.errors import at_node
 from timberframe_sdk.execution.steps import Instance, PreparedInput, Step
 from timberframe_sdk.execution.tracing import work_of
-from timberframe_sdk.launching import Launch, as_launch, build_kernel, true_shapes
+from timberframe_sdk.launching import Launch, as_launch, build_kernel, check_returned, true_shapes
 from timberframe_sdk.memory import plan_memory
 from timberframe_sdk.testing.guard import GuardedOutputs
 from timberframe_sdk.transaction import Transaction
@@ -86,7 +86,7 @@ class KernelExecutable:
             slots.append(self.workspace_slots[node.index])
         if kernel is not None and (kernel.status or kernel.reads_status) and self.status_slot is not None:
             slots.append(self.status_slot)
-        return Step(node, launch, slots)
+        return Step(node, launch, slots, any(v.dynamic for v in node.outputs))
 
     def _instance(self) -> Instance:
         try:
@@ -222,7 +222,10 @@ class KernelExecutable:
                 raise
             except Exception as e:
                 raise UnknownError(self._describe(step.node, raised(e)), step.node.name) from e
-            shapes.update({v.id: s for v, s in true_shapes(step.node, result)})
+            if step.decides_shapes:
+                shapes.update({v.id: s for v, s in true_shapes(step.node, result)})
+            elif result is not None and not (arrays and result is arrays[-1]):  # the last output, as a rule
+                check_returned(step.node, arrays, result)
             if context.observer is not None:
                 node = step.node
                 context.observer(node, [slots[v.id] for v in node.inputs], [slots[v.id] for v in node.outputs])

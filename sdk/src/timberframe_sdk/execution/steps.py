@@ -12,11 +12,12 @@ from timberframe_sdk.launching import Launch
 
 @dataclass
 class Step:
-    """One launch: which slots go to the launcher."""
+    """One launch: which slots go to the launcher, and whether it decides shapes of outputs."""
 
     node: KernelNode
     launch: Launch
     slots: list[int]
+    decides_shapes: bool
 
 
 @dataclass
