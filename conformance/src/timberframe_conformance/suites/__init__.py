@@ -32,6 +32,7 @@ from timberframe_conformance.suites import (
     prepared,
     random,
     resources,
+    shapes,
     soak,
     targets,
     variants,
@@ -54,6 +55,7 @@ def _gradients(target: Target, ops: Sequence[OpDef]) -> Iterable[Case]:
 
 SUITES: Mapping[str, Collector] = {
     "device": device.collect,
+    "shapes": shapes.collect,
     "forward": forward.collect,
     "errors": errors.collect,
     "guards": guards.collect,
