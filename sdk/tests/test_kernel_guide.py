@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -10,8 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-import timberframe_sdk
 
 PAGE = (Path(__file__).parents[2] / "docs" / "write-a-kernel.md").read_text()
 BLOCKS = re.findall(r"```(\w*)\n(.*?)```", PAGE, re.DOTALL)
@@ -109,20 +108,33 @@ with tf.Session() as session:
     assert run(program, package) == "[[4.0, 0.0], [4.0, 0.0]] True\n"
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler is installed")
-def test_the_kernel_in_c_refuses_negative_numbers(package: Path) -> None:
-    module = package / "timberframe_scale"
+def with_kernel_in_c(package: Path, folder: Path) -> None:
+    """Writes the package with the kernel in C, as it is built."""
+    project = block('name = "timberframe-scale"', "toml").split("[project]")[1].split("[tool.hatch")[0]
+    (folder / "pyproject.toml").write_text(block('"setuptools', "toml") + "[project]" + project)
+    (folder / "setup.py").write_text(block("from setuptools import"))
+    module = folder / "src" / "timberframe_scale"
+    module.mkdir(parents=True)
     (module / "scale.c").write_text(block("tf_fail", "c"))
     (module / "native.py").write_text(block("NativeLibrary(Path"))
-    include = f"-I{timberframe_sdk.include_directory()}"
-    command = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", include, "scale.c", "-o", "libscale.so"]
-    subprocess.run(command, cwd=module, check=True)
-    text = (module / "__init__.py").read_text()
+    text = (package / "timberframe_scale" / "__init__.py").read_text()
     with_both = text.replace("@hookimpl\ndef timberframe_kernels():\n    return KERNELS\n", block("native.KERNELS"))
     assert with_both != text
     (module / "__init__.py").write_text(with_both)
-    program = block('"_kernel": "checked"')
-    printed = run(program, package)
-    assert re.sub(r"program\.py:\d+", "label.py:5", re.sub(r"\S+/program\.py", "program.py", printed)) == output_of(
-        program
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler is installed")
+def test_the_wheel_has_the_kernel_in_c_which_refuses_negative_numbers(package: Path, tmp_path: Path) -> None:
+    with_kernel_in_c(package, tmp_path)
+    options = ["--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", str(tmp_path)]
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "--quiet", *options, str(tmp_path)],
+        env={**os.environ, "CFLAGS": "-Wall -Wextra -Werror"},
+        check=True,
     )
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.name.startswith("timberframe_scale-0.1.0-cp311-abi3-")
+    shutil.unpack_archive(wheel, tmp_path / "installed", "zip")
+    printed = run(block('"_kernel": "checked"'), tmp_path / "installed")
+    printed = re.sub(r"program\.py:\d+", "label.py:5", re.sub(r"\S+/program\.py", "program.py", printed))
+    assert printed == output_of(block('"_kernel": "checked"'))
