@@ -15,7 +15,7 @@ import numpy as np
 import timberframe
 from timberframe import device as device_scope
 from timberframe_conformance import drive
-from timberframe_conformance.case import CaseFailedError, Measured, generator
+from timberframe_conformance.case import CaseFailedError, Measured, WrongValuesError, generator
 from timberframe_conformance.cases.smooth import NoSmoothPointError, ordinary, smooth_arrays
 from timberframe_conformance.cases.trials import Trial
 from timberframe_conformance.tolerance.compare import compare
@@ -226,7 +226,7 @@ def run_setting(setting: Setting, tensors: Sequence[Any], target: Target) -> tup
 def _compare(
     names: Sequence[str], got: Sequence[np.ndarray], wide: Sequence[np.ndarray], sizes: Sequence[float]
 ) -> Measured:
-    """Raises CaseFailedError where a gradient is off by more than SLACK times its size, in unit roundoffs."""
+    """Raises WrongValuesError where a gradient is off by more than SLACK times its size, in unit roundoffs."""
     measured = Measured()
     for name, value, w, size in zip(names, got, wide, sizes, strict=True):
         if not value.size:
@@ -238,7 +238,7 @@ def _compare(
         worst = int(np.argmax(np.where(errors.wrong, np.inf, error)))
         if errors.wrong.any():
             index = [int(k) for k in np.unravel_index(worst, value.shape)]
-            raise CaseFailedError(
+            raise WrongValuesError(
                 f"the gradient for {name} at {index} is {value.flat[worst]!r}, the references give {w.flat[worst]!r}: "
                 f"off by {error.flat[worst]:.3g}, allowed {allowed:.3g}"
             )

@@ -35,6 +35,10 @@ class CaseFailedError(AssertionError):
         self.measured = measured
 
 
+class WrongValuesError(CaseFailedError):
+    """The device gave other values than the case asks for."""
+
+
 class UnsupportedError(Exception):
     """The device has no kernel for this: a fact, not a failure."""
 

@@ -15,12 +15,16 @@ from timberframe_conformance.case import (
     NotApplicableError,
     Result,
     UnsupportedError,
+    WrongValuesError,
 )
 from timberframe_conformance.repro import one_line
 from timberframe_conformance.target import Target
 from timberframe_conformance.tolerance.declared import in_force
 from timberframe_core.errors import NoKernelError, OpError
 from timberframe_core.ops.definition import registry
+
+LONGEST_FOR_A_SECOND_RUN = 1.0
+"""Seconds that a failed case may have taken that is run once more, so that both runs stay within its time limit."""
 
 
 def judge_case(case: Case, target: Target) -> Result:
@@ -40,6 +44,8 @@ def judge_case(case: Case, target: Target) -> Result:
         result.verdict, result.message = "fail", str(e)
         result.cause = cause_of(result)
         _measure(result, e.measured)
+        if isinstance(e, WrongValuesError) and time.perf_counter() - start < LONGEST_FOR_A_SECOND_RUN:
+            _compare_with_second_run(result, case, target)
     except NoKernelError as e:
         result.verdict, result.message = "unsupported", f"{type(e).__name__}: {e}"
     except OpError as e:
@@ -57,6 +63,25 @@ def judge_case(case: Case, target: Target) -> Result:
     result.kernels = tuple(dict.fromkeys([*used.names, *result.kernels]))
     result.fallback = result.verdict == "pass" and (used.fallback or result.fallback)
     return finish(result, target)
+
+
+def _compare_with_second_run(result: Result, case: Case, target: Target) -> None:
+    """Runs a case that gave wrong values once more, and says so where these differ from run to run."""
+    other = "the right one"
+    try:
+        target.reset()
+        with in_force(target.profile):
+            case.run(target)
+    except CaseFailedError as e:
+        other = str(e)
+    except Exception as e:
+        other = f"{type(e).__name__}: {e}"
+    if other != result.message:
+        result.message += (
+            f"; another result at a second run: {other}; work is probably not ordered, or memory is read before it is "
+            "written"
+        )
+        result.cause += "; another result at a second run"
 
 
 def _ops_of(op: str) -> list[str]:

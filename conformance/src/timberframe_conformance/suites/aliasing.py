@@ -10,7 +10,7 @@ import numpy as np
 from timberframe import Graph
 from timberframe import device as device_scope
 from timberframe_conformance import drive
-from timberframe_conformance.case import Case, CaseFailedError, Measured, NotApplicableError
+from timberframe_conformance.case import Case, Measured, NotApplicableError, WrongValuesError
 from timberframe_conformance.cases.trials import Trial, trial_case
 from timberframe_conformance.suites.choice import chosen, odd_sized
 from timberframe_conformance.twin import Twin
@@ -189,7 +189,7 @@ def regroup(trial: Trial, tensors: Sequence[Any], arrays: Sequence[Any]) -> list
 
 
 def equal(got: Any, wanted: Any, what: str) -> None:
-    """Raises CaseFailedError unless both are equal bit for bit."""
+    """Raises WrongValuesError unless both are equal bit for bit."""
     pairs = zip(got, wanted, strict=True) if isinstance(got, list) else [(got, wanted)]
     for a, b in pairs:
         y = np.asarray(b)
@@ -200,7 +200,7 @@ def equal(got: Any, wanted: Any, what: str) -> None:
             else x.shape == y.shape and x.tobytes() == np.ascontiguousarray(y).tobytes()
         )
         if not same:
-            raise CaseFailedError(f"{what}, the op gives another result: {_first(x, y)}")
+            raise WrongValuesError(f"{what}, the op gives another result: {_first(x, y)}")
 
 
 def _first(x: np.ndarray, y: np.ndarray) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import timberframe
-from timberframe_conformance.case import LEVELS, Case, CaseFailedError, Measured, NotApplicableError
+from timberframe_conformance.case import LEVELS, Case, Measured, NotApplicableError, WrongValuesError
 from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
@@ -60,11 +60,11 @@ def only_own_variables(target: Target) -> None:
 
 
 def same(got: Any, wanted: Any, what: str = "the result") -> None:
-    """Raises CaseFailedError unless both are equal in shape and values."""
+    """Raises WrongValuesError unless both are equal in shape and values."""
     y = np.asarray(wanted)
     x = np.asarray(got, object) if y.dtype == object else np.asarray(got)  # bytes of a scalar may end with zeros
     if x.shape != y.shape or not np.array_equal(x, y):
-        raise CaseFailedError(f"{what} is {x.tolist()!r:.200}; it must be {y.tolist()!r:.200}")
+        raise WrongValuesError(f"{what} is {x.tolist()!r:.200}; it must be {y.tolist()!r:.200}")
 
 
 def in_threads(work: Callable[[int], None], count: int) -> None:

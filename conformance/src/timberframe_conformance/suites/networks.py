@@ -14,7 +14,7 @@ import timberframe as tf
 from timberframe_conformance import drive
 from timberframe_conformance.bench.models.catalogue import Model
 from timberframe_conformance.bench.models.measure import TOLERANCE, difference
-from timberframe_conformance.case import LEVELS, Case, CaseFailedError, Measured, UnsupportedError
+from timberframe_conformance.case import LEVELS, Case, Measured, UnsupportedError, WrongValuesError
 from timberframe_conformance.cases.trials import Trial, trial_case
 from timberframe_conformance.levels.derive import needed_nodes, networks
 from timberframe_conformance.levels.requirement import Requirement, requirements
@@ -114,7 +114,7 @@ def _whole(build: Callable[..., Model], target: Target) -> Measured | None:
                 off = difference(np.asarray(x, np.float64), np.asarray(y))
                 if not off <= TOLERANCE:
                     after = f" after {i} steps" if model.step is not None else ""
-                    raise CaseFailedError(
+                    raise WrongValuesError(
                         f"{t.name}{after} differs from float64 by {off:.3g} of its largest magnitude; at most "
                         f"{TOLERANCE:g} is allowed"
                     )

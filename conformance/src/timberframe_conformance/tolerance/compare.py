@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_conformance.case import CaseFailedError, Measured
+from timberframe_conformance.case import CaseFailedError, Measured, WrongValuesError
 from timberframe_conformance.tolerance.declared import current, in_force
 from timberframe_conformance.tolerance.limits import allowed_error, is_exact
 from timberframe_conformance.tolerance.refine import refine
@@ -119,7 +119,7 @@ def _check(
             if flushes_subnormals and t.name in FORMATS:
                 wrong &= ~_flushed(g, e, t)
             if wrong.any():
-                raise CaseFailedError(_message(i, len(expected), wrong, g, round_to(e, t), inputs, ""))
+                raise WrongValuesError(_message(i, len(expected), wrong, g, round_to(e, t), inputs, ""))
             continue
         errors = compare(g, e, t, a)
         if isinstance(op.accuracy, Pointwise) and t.name in ("float64", "complex128"):
@@ -144,7 +144,7 @@ def check_laws(
         wrong = ~(np.asarray(error) <= allowed)
         if wrong.any():
             size = float(np.max(np.where(wrong, error, 0.0)))
-            raise CaseFailedError(f"{what} is {size:.4g} in {int(wrong.sum())} of {wrong.size}; it must be smaller")
+            raise WrongValuesError(f"{what} is {size:.4g} in {int(wrong.sum())} of {wrong.size}; it must be smaller")
     return Measured()
 
 
@@ -228,7 +228,7 @@ def _report(
     if errors.wrong.any():
         text = f" (error {in_ulp:.4g} ULP, limit {limit:.4g} ULP)"
         measured.max_ulp, measured.limit = in_ulp, limit
-        raise CaseFailedError(_message(i, count, errors.wrong, got, expected, inputs, text, worst), measured)
+        raise WrongValuesError(_message(i, count, errors.wrong, got, expected, inputs, text, worst), measured)
     if measured.max_ulp is None or in_ulp >= measured.max_ulp:
         measured.max_ulp, measured.limit = in_ulp, limit
         measured.worst = _point(inputs, expected.shape, worst)
