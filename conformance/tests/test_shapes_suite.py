@@ -10,6 +10,7 @@ import pytest
 
 from timberframe_conformance.judge import judge_case
 from timberframe_conformance.suites import shapes
+from timberframe_conformance.suites.forward import is_callable
 from timberframe_conformance.target import Target
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import InferenceContext, OpDef
@@ -27,7 +28,7 @@ def half_of_last(x: Shape) -> Shape:
     return None if x is None else (*x[:-1], None if x[-1] is None else (x[-1] + 1) // 2)
 
 
-@pytest.mark.parametrize("op", [op for op in registry.all_ops() if shapes.has_cases(op)], ids=lambda op: op.name)
+@pytest.mark.parametrize("op", [op for op in registry.all_ops() if is_callable(op)], ids=lambda op: op.name)
 def test_our_own_ops_pass(target: Target, op: OpDef) -> None:
     assert failures(target, op) == {}
 
@@ -41,6 +42,17 @@ def test_a_shape_that_is_guessed_while_the_size_is_not_known_fails(target: Targe
     assert found["inference"].startswith(
         "for inputs of shapes <unknown> output 0 is said to have shape (3,); for inputs"
     )
+
+
+def test_a_shape_that_is_guessed_while_that_of_the_variable_is_not_known_fails(target: Target) -> None:
+    right = registry.get("ResourceGather").shape
+
+    def guess(c: InferenceContext) -> Any:
+        handle = c.handles[0]
+        return right(c) if handle is not None and handle[1] is not None else [(3,)]
+
+    found = failures(target, dataclasses.replace(registry.get("ResourceGather"), shape=guess))
+    assert " output 0 is said to have shape (3,); for inputs of shapes " in found["inference"]
 
 
 def test_a_shape_function_that_takes_ranks_for_known_fails(target: Target) -> None:
