@@ -125,5 +125,6 @@ from timberframe_sdk.reference import reference_kernels as reference_kernels
 from timberframe_sdk.reference import reference_launcher as reference_launcher
 from timberframe_sdk.settings import cache_folder as cache_folder
 from timberframe_sdk.settings import device_count as device_count
+from timberframe_sdk.settings import device_options as device_options
 from timberframe_sdk.settings import memory_limit as memory_limit
 from timberframe_sdk.transaction import Transaction as Transaction

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from timberframe_core.config import ACCELERATORS
+from timberframe_core.errors import InvalidArgumentError
 
 ANY_ACCELERATOR = "GPU"
 """What TensorFlow's programs call every accelerator in `device_count`."""
@@ -34,6 +35,28 @@ def device_count(config: Mapping[str, Any], device_type: str, found: int, accele
     counts = config["count"]
     count: int = counts.get(device_type, min(found, counts.get(ANY_ACCELERATOR, found)) if accelerator else found)
     return count
+
+
+def device_options(
+    config: Mapping[str, Any], device_type: str, known: Mapping[str, Sequence[Any] | None]
+) -> dict[str, Any]:
+    """The options that a session has for devices of this type.
+
+    known: by name the values that an option may have, None for any, which the device checks itself.
+    InvalidArgumentError where an option or its value is not known.
+    """
+    options = dict(config.get("options", {}).get(device_type, {}))
+    if unknown := sorted(map(str, options.keys() - known.keys())):
+        raise InvalidArgumentError(
+            f"{device_type}: options {', '.join(unknown)} are not known; known are {', '.join(known)}"
+        )
+    for name, value in options.items():
+        values = known[name]
+        if values is not None and not any(type(value) is type(v) and value == v for v in values):
+            raise InvalidArgumentError(
+                f"{device_type}: device option {name} is {value!r}; one of {', '.join(map(repr, values))} is required"
+            )
+    return options
 
 
 def memory_limit(config: Mapping[str, Any], device_type: str, total: int, accelerator: bool = True) -> int | None:

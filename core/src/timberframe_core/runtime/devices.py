@@ -16,7 +16,7 @@ _sets: dict[str, list[Device]] = {}
 _lock = threading.Lock()
 
 
-def device_options(config: SessionConfig) -> Mapping[str, Any]:
+def plugin_config(config: SessionConfig) -> Mapping[str, Any]:
     """What the hook `timberframe_devices` is given: counts, threads, limits and options, each by device type."""
     return {
         "count": dict(config.device_count),
@@ -29,14 +29,14 @@ def device_options(config: SessionConfig) -> Mapping[str, Any]:
 
 def devices_for(config: SessionConfig) -> list[Device]:
     """The devices for these settings, best priority first; InvalidArgumentError where a plugin gives a name twice."""
-    options = device_options(config)
-    key = json.dumps([options, config.plugins, loader.registry.generation], sort_keys=True, default=str)
+    given = plugin_config(config)
+    key = json.dumps([given, config.plugins, loader.registry.generation], sort_keys=True, default=str)
     with _lock:
         found = _sets.get(key)
         if found is None:
             plugins = loader.registry.load(config.plugins)
             kernels = loader.registry.kernels_of(plugins)
-            made = [d for p in plugins for d in loader.registry.make_devices(p, options, kernels)]
+            made = [d for p in plugins for d in loader.registry.make_devices(p, given, kernels)]
             _check_names(made)
             _check_types(made, {k.device for k in kernels.kernels()}, config)
             found = _sets[key] = sorted(made, key=lambda d: -d.priority)

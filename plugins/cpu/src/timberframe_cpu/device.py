@@ -22,7 +22,6 @@ from timberframe_sdk import (
     Cluster,
     DeviceAttributes,
     DeviceDefaults,
-    InvalidArgumentError,
     KernelNode,
     KernelRegistry,
     Support,
@@ -30,14 +29,15 @@ from timberframe_sdk import (
 from timberframe_sdk.dlpack import HOST, host_view
 from timberframe_sdk.elementwise.fusion import Fusion
 from timberframe_sdk.execution.control_flow import is_control_flow
-from timberframe_sdk.settings import device_count, memory_limit
+from timberframe_sdk.settings import device_count, device_options, memory_limit
 
 _CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 _PROCESSORS = Path("/proc/cpuinfo")
 _GROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
-OPTIONS = frozenset({"isa", "matmul_precision"})
 PRECISIONS = ("float32", "bfloat16")
+OPTIONS = {"isa": None, "matmul_precision": PRECISIONS}
+"""Options of a session for these devices, with their values; what `isa` may be depends on the machine."""
 
 DTYPES = (*(t.name for t in NUMERIC), "bool", "string")
 
@@ -78,7 +78,7 @@ class CpuDevice(DeviceDefaults):
         self.spec = f"/device:{self.type}:{index}"
         self.isa = check_isa(isa, f"{self.spec}: device option isa") if isa else default_isa()
         self.threads = threads or usable_cpus()
-        self.matmul_precision = _check_precision(matmul_precision, self.spec)
+        self.matmul_precision = matmul_precision
         self.fusion = Fusion(self._can_fuse, can_reduce, SHORTEST_RUN)
         limit = memory_limit or usable_memory()
         self.allocator = CpuAllocator(limit)
@@ -168,20 +168,8 @@ def processor_name() -> str:
 
 def devices(config: Mapping[str, Any]) -> list[CpuDevice]:
     """The devices that a SessionConfig asks for, with their OPTIONS: one unless its count says otherwise."""
-    options = config.get("options", {}).get(CpuDevice.type, {})
-    unknown = options.keys() - OPTIONS
-    if unknown:
-        known = ", ".join(sorted(OPTIONS))
-        raise InvalidArgumentError(f"CPU: options {', '.join(sorted(unknown))} are not known; known are {known}")
+    options = device_options(config, CpuDevice.type, OPTIONS)
     total = usable_memory() or 0
     limit = memory_limit(config, CpuDevice.type, total, accelerator=False)
     threads, count = config["threads"], device_count(config, CpuDevice.type, 1, accelerator=False)
     return [CpuDevice(i, limit, threads=threads, **options) for i in range(count)]
-
-
-def _check_precision(name: object, device: str) -> str:
-    if name not in PRECISIONS:
-        raise InvalidArgumentError(
-            f"{device}: device option matmul_precision is {name!r}; it must be one of {PRECISIONS}"
-        )
-    return str(name)

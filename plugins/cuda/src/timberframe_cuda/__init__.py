@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from timberframe_sdk import Device, KernelDef, OpDef, UnavailableError, hookimpl
 
-timberframe_contract = (2, 9)  # the version of timberframe_sdk.CONTRACT that this is written for
+timberframe_contract = (2, 14)  # the version of timberframe_sdk.CONTRACT that this is written for
 
 
 @hookimpl

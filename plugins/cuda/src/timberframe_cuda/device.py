@@ -22,10 +22,10 @@ from timberframe_sdk import (
     CollectiveGroup,
     DeviceAttributes,
     InternalError,
-    InvalidArgumentError,
     Pending,
     UnavailableError,
     device_count,
+    device_options,
     memory_limit,
 )
 
@@ -234,12 +234,7 @@ def _version(number: int) -> str:
 
 def devices(config: Mapping[str, Any]) -> list[CudaDevice]:
     """Every GPU that CUDA sees; UnavailableError with CUDA's message if it sees none."""
-    options = dict(config.get("options", {}).get(TYPE, {}))
-    known = ", ".join(OPTIONS)
-    if unknown := sorted(options.keys() - OPTIONS):
-        raise InvalidArgumentError(f"{TYPE}: options {', '.join(unknown)} are not known; known are {known}")
-    if not all(isinstance(v, bool) for v in options.values()):
-        raise InvalidArgumentError(f"{TYPE}: options are {options}; True or False is required for {known}")
+    options = device_options(config, TYPE, dict.fromkeys(OPTIONS, (True, False)))
     try:
         found = runtime.getDeviceCount()
     except DRIVER_ERRORS as e:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from timberframe_sdk import Device, KernelDef, OpDef, hookimpl
 
-timberframe_contract = (2, 0)  # the version of timberframe_sdk.CONTRACT that this is written for
+timberframe_contract = (2, 14)  # the version of timberframe_sdk.CONTRACT that this is written for
 
 
 @hookimpl

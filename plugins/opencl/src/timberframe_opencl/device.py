@@ -30,10 +30,10 @@ from timberframe_sdk import (
     Deferred,
     DeviceAttributes,
     InternalError,
-    InvalidArgumentError,
     Pending,
     cache_folder,
     device_count,
+    device_options,
     memory_limit,
 )
 
@@ -277,12 +277,7 @@ class OpenCLDevice(AcceleratorDevice):
 
 def devices(config: Mapping[str, Any]) -> list[OpenCLDevice]:
     """Every device of every platform, accelerators first; UnavailableError where there is no driver."""
-    options = config.get("options", {}).get(TYPE, {})
-    profiling = options.get("profiling", False)
-    if unknown := sorted(options.keys() - {"profiling"}):
-        raise InvalidArgumentError(f"{TYPE}: options {', '.join(unknown)} are not known; known is profiling")
-    if not isinstance(profiling, bool):
-        raise InvalidArgumentError(f"{TYPE}: option profiling is {profiling!r}; True or False is required")
+    options = device_options(config, TYPE, {"profiling": (True, False)})
     reports = drivers.reports()
     wanted = device_count(config, TYPE, len(reports))
     made = []
@@ -290,5 +285,5 @@ def devices(config: Mapping[str, Any]) -> list[OpenCLDevice]:
         position = i % len(reports)  # more than there are: further queues on the same
         report = reports[position]
         limit = memory_limit(config, TYPE, report.memory, accelerator=True)
-        made.append(OpenCLDevice(i, report, partial(drivers.device, position, report), limit, profiling))
+        made.append(OpenCLDevice(i, report, partial(drivers.device, position, report), limit, **options))
     return made
