@@ -158,7 +158,9 @@ def test_a_trace_has_the_drivers_own_times(device: OpenCLDevice) -> None:
 
 
 def test_an_unknown_option_is_refused(device: OpenCLDevice) -> None:
-    with pytest.raises(tf.errors.InvalidArgumentError, match="OPENCL: options profilng are not known; known are profiling"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="OPENCL: options profilng are not known; known are profiling"
+    ):
         tf.Session(config=tf.SessionConfig(device_options={"OPENCL": {"profilng": True}}))
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from timberframe_conformance.mutants.base import seam_mutant
 from timberframe_conformance.replacements import Replacements
-from timberframe_conformance.target import Target
 from timberframe_core.ops.math import selection
 from timberframe_core.shapes import Shape
+
+if TYPE_CHECKING:
+    from timberframe_conformance.target import Target
 
 Broadcast = Callable[[Shape, Shape], Shape]
 
