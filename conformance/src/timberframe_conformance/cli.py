@@ -18,7 +18,6 @@ from timberframe_conformance.bench import command as bench
 from timberframe_conformance.case import LEVELS, SUBJECTS
 from timberframe_conformance.commands import (
     UsageError,
-    counted,
     duration,
     open_device,
     parse_share,
@@ -35,6 +34,7 @@ from timberframe_conformance.keyword import KeywordError, compile_keyword
 from timberframe_conformance.mutants import command as mutants
 from timberframe_conformance.options import DEFAULT_TIMEOUT, Options
 from timberframe_core.standard_output import run_command
+from timberframe_core.wording import counted
 
 if TYPE_CHECKING:
     from timberframe_conformance.reports.summary import Run

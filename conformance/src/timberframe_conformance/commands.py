@@ -152,11 +152,6 @@ def shortened(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 3].rpartition(" ")[0] + "..."
 
 
-def counted(count: int, noun: str) -> str:
-    """A number with its noun."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
 def open_device(options: Options) -> Target:
     """The device under test; UsageError where it is absent or its profile cannot be read."""
     # Imported late: the help needs no device.

@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from timberframe_conformance.case import FAILING, LEVELS, Result
-from timberframe_conformance.commands import counted, duration, open_device, whole, worker_processes
+from timberframe_conformance.commands import duration, open_device, whole, worker_processes
 from timberframe_conformance.options import DEFAULT_TIMEOUT, Options
 from timberframe_conformance.reports.summary import is_missing
+from timberframe_core.wording import counted
 
 if TYPE_CHECKING:
     from timberframe_conformance.reports.summary import Run

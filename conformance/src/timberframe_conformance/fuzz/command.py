@@ -13,7 +13,6 @@ from rich.markup import escape
 from timberframe_conformance.commands import (
     UsageError,
     cache_folder,
-    counted,
     duration,
     open_device,
     parse_seed,
@@ -25,6 +24,7 @@ from timberframe_conformance.commands import (
     worker_processes,
     writable,
 )
+from timberframe_core.wording import counted
 
 if TYPE_CHECKING:
     from collections import Counter

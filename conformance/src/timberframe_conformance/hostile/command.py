@@ -15,7 +15,6 @@ from rich.markup import escape
 from timberframe_conformance.commands import (
     cache_folder,
     cores,
-    counted,
     duration,
     open_device,
     parse_seed,
@@ -25,6 +24,7 @@ from timberframe_conformance.commands import (
     writable,
 )
 from timberframe_conformance.commit import commit_number
+from timberframe_core.wording import counted
 
 if TYPE_CHECKING:
     from timberframe_conformance.hostile.verdict import Verdict
