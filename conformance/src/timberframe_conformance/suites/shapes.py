@@ -99,7 +99,7 @@ def _contexts(op: OpDef, attrs: Attrs, inputs: Inputs, rng: np.random.Generator)
 
 
 def _context(op: OpDef, attrs: Attrs, inputs: Inputs, known: Sequence[Known]) -> InferenceContext:
-    """Of a handle, what is known of its variable is known."""
+    """The call, with this known of each input; where an input is a handle, it is known of the variable."""
     ranges = arg_ranges(op.inputs, attrs)
     handles = {i for arg in op.inputs if arg.dtype is resource for i in ranges[arg.name]}
     dtypes = [as_dtype(x.dtype) for x in inputs]
