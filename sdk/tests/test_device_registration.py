@@ -102,6 +102,7 @@ def test_a_kernel_device_without_a_method_is_refused_with_its_name(registry: loa
 def test_a_compiler_device_without_methods_is_refused_with_their_names(registry: loader.PluginRegistry) -> None:
     class Nothing(CompilerDevice):
         type = "NOTHING"
+        attributes = DeviceAttributes(memory=1 << 20)
 
         def __init__(self) -> None:
             super().__init__()
@@ -121,12 +122,12 @@ def test_a_device_without_a_type_is_refused(registry: loader.PluginRegistry) -> 
     assert ": has no type; every device" in str(registry.failures()["least"])
 
 
-def test_a_device_that_does_not_say_how_much_memory_it_has_is_refused(registry: loader.PluginRegistry) -> None:
-    class Undescribed(NumpyDevice):
-        attributes = KernelDevice.attributes  # as if it set none
-
-    assert made(registry, Undescribed()) == []
-    assert "device /device:NUMPY:0: attributes.memory is 0; " in str(registry.failures()["least"])
+def test_a_device_without_attributes_is_refused(
+    registry: loader.PluginRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(NumpyDevice, "attributes")
+    assert made(registry, NumpyDevice()) == []
+    assert "device /device:NUMPY:0: has no attributes; every device" in str(registry.failures()["least"])
 
 
 def test_an_allocator_without_raw_says_so() -> None:

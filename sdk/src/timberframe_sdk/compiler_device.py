@@ -60,7 +60,7 @@ class CompilerDevice(DeviceDefaults):
     inline_bytes: int | None = 1024
     cached_programs = 256
     allocator: Allocator
-    attributes = DeviceAttributes(memory=0)
+    attributes: DeviceAttributes
 
     def __init__(self, index: int = 0) -> None:
         self.spec = f"/device:{self.type}:{index}"

@@ -44,7 +44,7 @@ class KernelDevice(DeviceDefaults):
     by_reference = False
     dlpack_stream: int | None = None
     allocator: Allocator
-    attributes = DeviceAttributes(memory=0)
+    attributes: DeviceAttributes
     kernels: KernelRegistry
 
     def __init__(self, index: int = 0) -> None:

@@ -110,10 +110,6 @@ def complete(device: Any) -> None:
     wrong = [d for d in device.attributes.dtypes if d not in BY_NAME]
     if wrong:
         raise InternalError(f"device {name}: attributes.dtypes names {', '.join(wrong)}; names of dtypes are required")
-    if device.attributes.memory <= 0:
-        raise InternalError(
-            f"device {name}: attributes.memory is {device.attributes.memory}; the bytes that it may use are required"
-        )
     for member in _OPTIONAL:
         if not hasattr(device, member):
             default = vars(DeviceDefaults)[member]
