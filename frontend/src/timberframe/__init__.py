@@ -111,7 +111,6 @@ if _TYPE_CHECKING:
     from timberframe.api.sparse import *
     from timberframe.api.sparse_math import *
     from timberframe.api.special import *
-    from timberframe.api.state import *
     from timberframe.api.string_parts import *
     from timberframe.api.strings import *
     from timberframe.api.templates import *
@@ -123,6 +122,7 @@ if _TYPE_CHECKING:
     from timberframe.api.variable_creators import *
     from timberframe.api.variable_functions import *
     from timberframe.api.variable_scope import *
+    from timberframe.api.variables import *
     from timberframe.api.while_loops import *
     from timberframe.eager.function import function as function
     from timberframe.eager.tape import GradientTape as GradientTape

@@ -10,7 +10,7 @@ import numpy as np
 from timberframe.api.arrays import expand_dims
 from timberframe.api.framework import name_scope
 from timberframe.api.selection import cast
-from timberframe.api.state import Variable
+from timberframe.api.variables import Variable
 from timberframe_core.dtypes import as_dtype, bool_, float32, int32, string
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from timberframe.api.slice_info import SaveSliceInfo as SaveSliceInfo
-from timberframe.api.state import Variable
+from timberframe.api.variables import Variable
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from timberframe.api.state import Variable
+from timberframe.api.variables import Variable
 from timberframe_core import logging, nest
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.api.state import outermost
+from timberframe.api.variables import outermost
 from timberframe.host_ops.python_functions import token_of
 from timberframe_core.dtypes import as_dtype
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError

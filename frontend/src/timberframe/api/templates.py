@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from timberframe.api.framework import GraphKeys
-from timberframe.api.state import outermost
 from timberframe.api.variable_scope import VariableScope, variable_scope
 from timberframe.api.variable_store import VariableStore
+from timberframe.api.variables import outermost
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.graph import get_default_graph
 

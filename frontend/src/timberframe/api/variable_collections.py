@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.api.framework import GraphKeys, group
-from timberframe.api.state import Variable
+from timberframe.api.variables import Variable
 from timberframe_core.arguments import instance, listed
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.graph import get_default_graph

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from timberframe.api.state import Variable
 from timberframe.api.variable_slices import VariableSlice
+from timberframe.api.variables import Variable
 from timberframe_core.arguments import instance
 from timberframe_core.graph.operation import Tensor
 from timberframe_core.graph.variable_value import handle_of

@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from timberframe.api.framework import GraphKeys
-from timberframe.api.state import Variable, VariableAggregation, VariableSynchronization, outermost
 from timberframe.api.variable_store import VariableStore
+from timberframe.api.variables import Variable, VariableAggregation, VariableSynchronization, outermost
 from timberframe_core.dtypes import as_dtype, float32
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
 from timberframe_core.graph.apply import to_array

@@ -19,7 +19,7 @@ from timberframe.api.partitioned_variables import (
     slices,
 )
 from timberframe.api.random_initializers import glorot_uniform_initializer
-from timberframe.api.state import Variable, VariableAggregation, VariableSynchronization, outermost
+from timberframe.api.variables import Variable, VariableAggregation, VariableSynchronization, outermost
 from timberframe_core.dtypes import DType, as_dtype, float32
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor

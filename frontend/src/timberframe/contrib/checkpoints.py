@@ -9,7 +9,7 @@ import numpy as np
 
 from timberframe.api.framework import GraphKeys, get_collection, group, placeholder
 from timberframe.api.partitioned_variables import parts_of
-from timberframe.api.state import Variable
+from timberframe.api.variables import Variable
 from timberframe.saving.restoring import check_fit, values_of_parts
 from timberframe.train.checkpoint_utils import NewCheckpointReader
 from timberframe.train.saver import Saver, by_name

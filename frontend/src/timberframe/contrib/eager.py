@@ -9,9 +9,9 @@ from typing import Any
 from timberframe.api.framework import executing_eagerly as executing_eagerly
 from timberframe.api.python_functions import py_func as py_func
 from timberframe.api.settings import enable_eager_execution as enable_eager_execution
-from timberframe.api.state import Variable as Variable
 from timberframe.api.templates import make_template as make_template
 from timberframe.api.variable_store import VariableStore
+from timberframe.api.variables import Variable as Variable
 from timberframe.eager import metrics as metrics
 from timberframe.eager.context import ASYNC as ASYNC
 from timberframe.eager.context import DEVICE_PLACEMENT_EXPLICIT as DEVICE_PLACEMENT_EXPLICIT

@@ -17,10 +17,10 @@ from timberframe.api.framework import device as on_device
 from timberframe.api.framework import is_tensor as is_tensor
 from timberframe.api.search import argsort as argsort
 from timberframe.api.search import sort as sort
-from timberframe.api.state import Variable
 from timberframe.api.type_assertions import assert_same_float_dtype as assert_same_float_dtype
 from timberframe.api.type_assertions import assert_scalar as assert_scalar
 from timberframe.api.variable_scope import get_variable
+from timberframe.api.variables import Variable
 from timberframe.boundary import guard
 from timberframe.compat.deprecation import deprecated as deprecated
 from timberframe.compat.deprecation import deprecated_args as deprecated_args

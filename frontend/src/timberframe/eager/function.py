@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.api.state import Variable, creation_watchers
+from timberframe.api.variables import Variable, creation_watchers
 from timberframe.eager.context import current_graph
 from timberframe.eager.tensor_spec import TensorSpec
 from timberframe_core import nest

@@ -6,7 +6,7 @@ from typing import Any
 
 from timberframe.api.reduction import reduce_sum
 from timberframe.api.selection import cast
-from timberframe.api.state import Variable
+from timberframe.api.variables import Variable
 from timberframe.saving.trackable import Trackable
 from timberframe_core.dtypes import float64, int64
 from timberframe_core.errors import InvalidArgumentError

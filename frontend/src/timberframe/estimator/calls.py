@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from timberframe.api.framework import GraphKeys
-from timberframe.api.state import Variable
+from timberframe.api.variables import Variable
 from timberframe.estimator.spec import EstimatorSpec, ModeKeys
 from timberframe_core import nest
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError

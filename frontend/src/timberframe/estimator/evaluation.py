@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.api.framework import GraphKeys, control_dependencies, get_collection, group, make_tensor_proto
-from timberframe.api.state import Variable
+from timberframe.api.variables import Variable
 from timberframe.estimator.run_config import RunConfig
 from timberframe.estimator.spec import EstimatorSpec
 from timberframe.metrics.means import mean

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from timberframe.api.state import Variable
+from timberframe.api.variables import Variable
 from timberframe.saved_model.constants import (
     CLASSIFY_METHOD_NAME,
     DEFAULT_SERVING_SIGNATURE_DEF_KEY,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from timberframe.api.arrays import reshape
-from timberframe.api.state import Variable
+from timberframe.api.variables import Variable
 from timberframe.estimator.export_outputs import ExportOutput, checked_export_outputs
 from timberframe.train.scaffold import Scaffold
 from timberframe.train.session_run_hook import SessionRunHook

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from timberframe.api.framework import GraphKeys, add_to_collection, name_scope
-from timberframe.api.state import Variable
 from timberframe.api.variable_scope import VariableScope, get_variable, variable_scope
+from timberframe.api.variables import Variable
 from timberframe.layers.named import weight_functions
 from timberframe.saving.trackable import Trackable
 from timberframe_core import nest

@@ -7,7 +7,7 @@ from typing import Any
 
 from timberframe.api.control_flow import cond
 from timberframe.api.framework import get_static_value
-from timberframe.api.state import Variable
+from timberframe.api.variables import Variable
 from timberframe_core.graph.apply import convert_to_tensor
 from timberframe_core.graph.operation import Tensor
 

@@ -11,8 +11,8 @@ from timberframe.api.arrays import expand_dims, squeeze
 from timberframe.api.constants import zeros
 from timberframe.api.framework import GraphKeys, add_to_collections
 from timberframe.api.selection import cast
-from timberframe.api.state import Variable
 from timberframe.api.variable_scope import variable_scope
+from timberframe.api.variables import Variable
 from timberframe_core.dtypes import float32
 from timberframe_core.errors import InvalidArgumentError, WrongStateError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor

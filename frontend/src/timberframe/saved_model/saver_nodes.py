@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.api.partitioned_variables import PartitionedVariable
-from timberframe.api.state import Variable
+from timberframe.api.variables import Variable
 from timberframe_core.dtypes import string
 from timberframe_core.graphdef.attributes import encode_attr
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.api.framework import GraphKeys
-from timberframe.api.state import Variable
+from timberframe.api.variables import Variable
 from timberframe.saving.collections import (
     get_collection_proto_type,
     get_from_proto_function,

@@ -9,7 +9,7 @@ from collections import deque
 from typing import Any
 
 from timberframe.api.partitioned_variables import PartitionedVariable
-from timberframe.api.state import Variable
+from timberframe.api.variables import Variable
 from timberframe.saving.trackable import Trackable, tracked_by
 from timberframe_core.graphdef import messages
 

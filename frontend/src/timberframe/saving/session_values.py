@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.api.partitioned_variables import PartitionedVariable, parts_of
-from timberframe.api.state import Variable
+from timberframe.api.variables import Variable
 from timberframe.saving.bundle_writer import Saved
 from timberframe_core.errors import FailedPreconditionError, InvalidArgumentError
 from timberframe_core.runtime.session import BaseSession

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from timberframe.api.partitioned_variables import PartitionedVariable
-from timberframe.api.state import Variable
+from timberframe.api.variables import Variable
 
 
 class Restoration(Protocol):

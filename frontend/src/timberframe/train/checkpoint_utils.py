@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.api.state import Variable, outermost
 from timberframe.api.variable_store import VariableStore
+from timberframe.api.variables import Variable, outermost
 from timberframe.saving.formats import exists, open_checkpoint
 from timberframe.saving.reader import CheckpointReader, MissingCheckpointError
 from timberframe.saving.restoring import check_fit

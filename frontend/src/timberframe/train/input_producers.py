@@ -13,7 +13,7 @@ from timberframe.api.indexing import gather
 from timberframe.api.pictures import matching_files
 from timberframe.api.queues import FIFOQueue, QueueBase
 from timberframe.api.random import random_shuffle
-from timberframe.api.state import Variable
+from timberframe.api.variables import Variable
 from timberframe.train.queue_runner import QueueRunner, add_queue_runner, summarize_fullness
 from timberframe_core.dtypes import int64, string
 from timberframe_core.errors import InvalidArgumentError

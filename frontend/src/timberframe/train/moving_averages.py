@@ -8,9 +8,9 @@ from typing import Any
 from timberframe.api.framework import GraphKeys, group, name_scope
 from timberframe.api.initializers import zeros_initializer
 from timberframe.api.selection import cast
-from timberframe.api.state import Variable
 from timberframe.api.variable_collections import global_variables, trainable_variables
 from timberframe.api.variable_scope import AUTO_REUSE, get_variable, variable_scope
+from timberframe.api.variables import Variable
 from timberframe.train import slots
 from timberframe_core.arguments import instance, listed
 from timberframe_core.dtypes import float32

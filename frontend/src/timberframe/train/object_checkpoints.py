@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.api.state import Variable
+from timberframe.api.variables import Variable
 from timberframe.saving.bundle_writer import Saved, write_bundle
 from timberframe.saving.files import file_errors
 from timberframe.saving.formats import open_checkpoint

@@ -8,8 +8,8 @@ from typing import Any
 from timberframe.api.framework import GraphKeys, group
 from timberframe.api.framework import tuple as gated_together
 from timberframe.api.selection import cast
-from timberframe.api.state import Variable, outermost
 from timberframe.api.variable_collections import trainable_variables
+from timberframe.api.variables import Variable, outermost
 from timberframe.saving.trackable import Trackable
 from timberframe.train import slots
 from timberframe_core import nest

@@ -11,8 +11,8 @@ from typing import Any
 
 from timberframe.api.framework import GraphKeys
 from timberframe.api.partitioned_variables import PartitionedVariable, grouped
-from timberframe.api.state import Variable
 from timberframe.api.variable_functions import variable_of
+from timberframe.api.variables import Variable
 from timberframe.saving.bundle_writer import write_bundle
 from timberframe.saving.files import file_errors, replace_file
 from timberframe.saving.formats import open_checkpoint

@@ -10,8 +10,8 @@ from timberframe.api.arrays import no_op
 from timberframe.api.constants import fill
 from timberframe.api.framework import GraphKeys, group, name_scope
 from timberframe.api.queues import FIFOQueue
-from timberframe.api.state import Variable
 from timberframe.api.variable_collections import global_variables, report_uninitialized_variables
+from timberframe.api.variables import Variable
 from timberframe.train.optimizer import Optimizer
 from timberframe.train.queue_runner import QueueRunner
 from timberframe.train.replica_positions import mark_synchronous

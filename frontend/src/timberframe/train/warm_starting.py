@@ -10,7 +10,7 @@ import numpy as np
 
 from timberframe.api.framework import GraphKeys, get_collection
 from timberframe.api.selection import where_v2
-from timberframe.api.state import Variable
+from timberframe.api.variables import Variable
 from timberframe.gfile import GFile
 from timberframe.train.checkpoint_utils import init_from_checkpoint, load_variable, start_from
 from timberframe_core.dtypes import bool_

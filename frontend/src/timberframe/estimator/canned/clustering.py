@@ -19,9 +19,9 @@ from timberframe.api.random import random_uniform
 from timberframe.api.reduction import argmin, cumsum, reduce_min, reduce_sum
 from timberframe.api.search import searchsorted, unique
 from timberframe.api.selection import cast
-from timberframe.api.state import Variable
 from timberframe.api.unary import log, square
 from timberframe.api.variable_functions import assign, assign_sub, scatter_add
+from timberframe.api.variables import Variable
 from timberframe.api.while_loops import while_loop
 from timberframe_core.dtypes import bool_, float32, int32, int64
 from timberframe_core.errors import InvalidArgumentError
