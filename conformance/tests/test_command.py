@@ -168,6 +168,12 @@ def test_keyword_selects_cases(command: Any, tmp_path: Path) -> None:
     assert all(i.startswith("forward/Tanh/") and "float16" in i for i in ids)
 
 
+def test_ops_of_which_no_case_is_selected_are_named(command: Any) -> None:
+    status, output, _ = command("run", "--device=reference", "--op=AddV2,Tanh", "-k", "forward and Tanh", "--jobs=0")
+    assert status == 0
+    assert "no case was selected of AddV2\n" in output
+
+
 def test_repro_script_runs_alone(command: Any, tmp_path: Path) -> None:
     _, output, _ = command("list", "--device=reference", "--op=Sum", "--suite=forward")
     for case in output.splitlines()[:: len(output.splitlines()) // 3]:

@@ -187,6 +187,9 @@ def _run(given: argparse.Namespace, console: Console) -> int:
     summary(console, done)
     if not done.results:
         raise UsageError(_why_none(options))
+    untried = sorted(set(options.ops) - {r.op for r in done.results})
+    if untried:
+        console.print(f"no case was selected of {', '.join(untried)}", highlight=False)
     if given.require:
         return OK if done.reaches(given.require) else FAILED
     return FAILED if done.failed else OK
