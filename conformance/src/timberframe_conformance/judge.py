@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-import traceback
 
 from timberframe_conformance.case import (
     FAILING,
@@ -21,6 +20,7 @@ from timberframe_conformance.repro import one_line
 from timberframe_conformance.target import Target
 from timberframe_conformance.tolerance.declared import in_force
 from timberframe_core.errors import NoKernelError, OpError
+from timberframe_core.failures import raised
 from timberframe_core.ops.definition import registry
 
 LONGEST_FOR_A_SECOND_RUN = 1.0
@@ -52,11 +52,7 @@ def judge_case(case: Case, target: Target) -> Result:
         result.verdict, result.message = "fail", f"{type(e).__name__}: {e}"
         result.cause = cause_of(result, of_op=False)
     except Exception as e:
-        frame = traceback.extract_tb(e.__traceback__)[-1]
-        result.verdict = "fail"
-        result.message = (
-            f"{type(e).__name__}: {e} (raised in {frame.name}, {frame.filename.rsplit('/', 1)[-1]}:{frame.lineno})"
-        )
+        result.verdict, result.message = "fail", raised(e, skipped=())
         result.cause = cause_of(result, of_op=False)
     result.seconds = time.perf_counter() - start
     used = target.lookups.end(_ops_of(case.op))

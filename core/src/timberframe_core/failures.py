@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Collection
 from pathlib import PurePath
 from types import FrameType
 
@@ -25,9 +26,12 @@ def describe_failure(error: BaseException) -> str:
     return f"{type(error).__name__}: {_message(error)}" + (f"  [{where}]" if where else "")
 
 
-def raised(error: BaseException) -> str:
-    """What code of a plugin raised, for the message of a node: ``TypeError: no (raised in launch, kernels.py:49)``."""
-    found = _innermost(error)
+def raised(error: BaseException, skipped: Collection[str] = _NOT_THE_PLUGIN) -> str:
+    """What code of a plugin raised, for the message of a node: ``TypeError: no (raised in launch, kernels.py:49)``.
+
+    skipped: packages whose own calls are not shown where they are the innermost ones.
+    """
+    found = _innermost(error, skipped)
     text = f"{type(error).__name__}: {error}"
     if found is None:
         return text
@@ -47,10 +51,10 @@ def _location(error: BaseException) -> str:
     return "" if found is None else f"{found[0].f_code.co_filename}:{found[1]}"
 
 
-def _innermost(error: BaseException) -> tuple[FrameType, int] | None:
-    """Frame and line of that call; None where there is none."""
+def _innermost(error: BaseException, skipped: Collection[str] = _NOT_THE_PLUGIN) -> tuple[FrameType, int] | None:
+    """Frame and line of the innermost call that is in none of these packages; None where there is none."""
     found = None
     for frame, line in traceback.walk_tb(error.__traceback__):
-        if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in _NOT_THE_PLUGIN:
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in skipped:
             found = frame, line
     return found

@@ -100,7 +100,7 @@ class Devices:
         return text + "".join(settings) + ("" if names_a_task else self._how_to_have_more(spec))
 
     def _how_to_have_more(self, spec: DeviceSpec) -> str:
-        """How to have the device of a number that is one more than its type has; empty for other requests."""
+        """How to have as many devices of a type as a request counts on; empty where there are enough, or none."""
         kind, number = spec.device_type, spec.device_index or 0
         if not 0 < sum(d.type == kind for d in self.devices) <= number:
             return ""

@@ -101,7 +101,7 @@ def complete(device: Any) -> None:
     """Adds the optional members that a device lacks; InternalError that names those which it must have and has not."""
     name = getattr(device, "spec", None) or type(device).__name__
     kind = type(device)
-    missing = [m for m in _REQUIRED if getattr(device, m, "") == ""]
+    missing = [m for m in _REQUIRED if getattr(device, m, "") == ""]  # bases leave `type` empty
     missing += [m for m in dir(kind) if getattr(getattr(kind, m, None), "__isabstractmethod__", False)]
     if not missing:
         missing = [f"allocator.{m}" for m in _OF_ALLOCATOR if not hasattr(device.allocator, m)]

@@ -333,10 +333,11 @@ def checked_contract(module: object, package: str = "") -> tuple[int, int] | Non
     if not (isinstance(version, tuple) and len(version) == 2 and all(type(n) is int for n in version)):
         raise InternalError(f"timberframe_contract is {version!r}; two integers, such as {CONTRACT}, are required")
     if version[0] != CONTRACT[0] or version[1] > CONTRACT[1]:
-        upgrade = f"the plugin ({package})" if version < CONTRACT else f"{_API_PACKAGE} (the plugin is {package})"
+        older = version < CONTRACT
+        which = f" ({'' if older else 'the plugin is '}{package})" if package else ""
         raise InternalError(
             f"it is written for version {version[0]}.{version[1]} of the contract; this {_API_PACKAGE} has "
-            f"{CONTRACT[0]}.{CONTRACT[1]}: upgrade {upgrade if package else upgrade.partition(' (')[0]}"
+            f"{CONTRACT[0]}.{CONTRACT[1]}: upgrade {'the plugin' if older else _API_PACKAGE}{which}"
         )
     return version
 

@@ -35,6 +35,11 @@ def numbers(rank: int, count: int = 3001, dtype: str = "float32") -> np.ndarray:
     return values.astype(as_dtype(dtype).numpy)
 
 
+@pytest.mark.parametrize("size", [2, 16, 64, 1000])
+def test_the_shared_memory_of_a_container_has_room_for_a_group(size: int) -> None:
+    assert shared_memory.segment_bytes(size) < 64 << 20
+
+
 @pytest.mark.usefixtures("small_pieces")
 @pytest.mark.parametrize("memory", [True, False], ids=["memory", "sockets"])
 @pytest.mark.parametrize("size", [1, 2, 3])

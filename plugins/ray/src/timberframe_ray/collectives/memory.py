@@ -17,8 +17,9 @@ from timberframe_ray.collectives.links import Links, LostError, Waiting, pause
 from timberframe_ray.collectives.transport import SAME, WHOLE, DifferentError, chunks, ordered_sum
 
 _PIECE_BYTES = 2 << 20
-_MOST_BYTES = 64 << 20
-"""Of the whole segment: with many processes pieces are smaller."""
+"""As much as a bucket of gradients often has: all processes wait for each other twice for each piece."""
+_MOST_BYTES = 48 << 20
+"""Of the slots of all processes, so that pieces of many are smaller: containers often have 64 MB for shared memory."""
 _LINE = 64
 """Bytes of a line of a cache: counters of different processes share none."""
 _SPINS = 200
@@ -108,6 +109,11 @@ def piece_bytes(size: int) -> int:
     return max(1 << 12, min(_PIECE_BYTES, (_MOST_BYTES // (2 * size)) & -(1 << 12)))
 
 
+def segment_bytes(size: int) -> int:
+    """Bytes of the whole segment: counters, and two slots of each process."""
+    return size * (_LINE + 2 * piece_bytes(size))
+
+
 def share(links: Links, rank: int, size: int, end: float, wanted: bool) -> mmap.mmap | None:
     """A segment that all processes of the group have, None where they are on several machines.
 
@@ -115,7 +121,7 @@ def share(links: Links, rank: int, size: int, end: float, wanted: bool) -> mmap.
 
     It has no name any more when this returns, so that it goes with the processes, however these end.
     """
-    count = size * (_LINE + 2 * piece_bytes(size))
+    count = segment_bytes(size)
     if rank:
         name = links.hear(0, end)
         found = _opened(name, count) if wanted else None
