@@ -9,6 +9,7 @@ import pytest
 
 import timberframe as tf
 from timberframe_sdk import Pointwise, apply_op, define_op, define_source
+from timberframe_sdk.elementwise.sources import SOURCES
 from timberframe_sdk.testing.loaded import temporary_ops
 
 SPEC = "/device:OPENCL:0"
@@ -59,3 +60,14 @@ def test_an_op_with_a_source_is_taken_into_chains(session: tf.Session) -> None:
     given = np.linspace(-1, 1, N, dtype=np.float32)
     half = given / 2
     np.testing.assert_allclose(session.run(y, {x: given}), np.exp(half + half * half / 4 + 1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("header", sorted({source.header for source in SOURCES.values()} - {""}))
+def test_the_driver_takes_the_functions_of_all_ops_with_a_source(session: tf.Session, header: str) -> None:
+    """A name that C leaves free may be a type here, such as half."""
+    device = next(d for d in session.list_devices() if d.spec == SPEC)
+    source = f"""#include <timberframe/accelerator/language.h>
+#include <timberframe/elementwise.h>
+#include <timberframe/math/{header}.h>
+TF_KERNEL tf_zero(TF_GLOBAL int *z) {{ z[0] = 0; }}"""
+    assert device.build(source, "tf_zero")

@@ -40,8 +40,8 @@ static inline double tf_bessel(int order, int scaled, double x) {
   } else {
     value = tf_bessel_expansion(order, a);
     if (!scaled) {
-      const double half = exp(a / 2.0); /* e^a overflows before the function does */
-      value = a == TF_INFINITY64 ? a : half * value * half;
+      const double root = exp(a / 2.0); /* e^a overflows before the function does */
+      value = a == TF_INFINITY64 ? a : root * value * root;
     }
   }
   return order && (x < 0.0 || (x == 0.0 && 1.0 / x < 0.0)) ? -value : value;
