@@ -45,6 +45,13 @@ def test_result_does_not_depend_on_the_number_of_threads() -> None:
     np.testing.assert_array_equal(one("Pow", x, y, threads=2), one("Pow", x, y))
 
 
+@pytest.mark.parametrize("threads", [2, 3, 7, 63, 64, 65, 100])
+def test_threads_share_out_every_element(threads: int) -> None:
+    for count in (1, 8_191, 8_193, 65_536, 300_007):
+        x = np.arange(count, dtype=np.float32)
+        np.testing.assert_array_equal(one("Sub", x, x[::-1].copy(), threads=threads), x - x[::-1])
+
+
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_operands_from_beyond_the_caches_are_added_whole(dtype: str, isa: str) -> None:

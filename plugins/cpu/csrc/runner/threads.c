@@ -1,8 +1,9 @@
 /* The process's one pool of worker threads.
  *
  * A call of parallel_for is a job on its caller's stack. The caller works on it too; idle workers join jobs that have
- * ranges left and room for one more thread. Workers start at the first job that wants them, and a forked child, in which
- * they do not exist, starts its own. */
+ * ranges left and room for one more thread. A job has a share for each thread, the same part of every job, so that a
+ * kernel finds in its thread's cache what the kernel before it left there; who has finished a share takes from others.
+ * Workers start at the first job that wants them, and a forked child, in which they do not exist, starts its own. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -14,18 +15,24 @@
 
 /* A quarter to half a millisecond, depending on the processor: longer than most gaps between the parallel parts of a run.
  * To wake a thread that sleeps takes a virtual machine longer than many of these parts. */
-enum { SPINS = 8000, MAX_WORKERS = 255, RANGES_PER_THREAD = 4 };
+enum { SPINS = 8000, MAX_WORKERS = 255, RANGES_PER_THREAD = 4, MAX_SHARES = 64 };
+
+/* Consecutive ranges of a job, of which the last may be shorter. */
+typedef struct share {
+  _Alignas(64) atomic_llong next; /* where the first range begins that nobody has taken */
+  int64_t end;
+} share;
 
 typedef struct job {
   struct job *next;
   tf_range *body;
   void *argument;
-  int64_t count;
   int64_t step;
-  atomic_llong cursor; /* where the first range begins that nobody has taken */
-  atomic_int helpers;  /* workers inside; changed under the lock */
-  int room;            /* workers that may still join; under the lock */
+  atomic_int helpers; /* workers inside; changed under the lock */
+  int room;           /* workers that may still join; under the lock */
+  int share_count;
   tf_context *context;
+  share shares[MAX_SHARES];
 } job;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -37,7 +44,7 @@ static int sleepers;
 static atomic_uint additions; /* jobs ever added, what idle workers watch */
 static pthread_once_t fork_handlers = PTHREAD_ONCE_INIT;
 static _Thread_local bool inside;        /* this thread runs a body, or is a worker */
-static _Thread_local bool inside_worker; /* this thread is a worker */
+static _Thread_local int number;         /* of this worker, from 1; 0: the thread is none */
 
 static inline void pause_thread(void) {
 #if defined(__x86_64__)
@@ -47,21 +54,28 @@ static inline void pause_thread(void) {
 #endif
 }
 
-/* Works on ranges until none is left. */
+static inline bool has_ranges(share *s) { return atomic_load_explicit(&s->next, memory_order_relaxed) < s->end; }
+
+/* Works on ranges until none is left, first on those of this thread's share. */
 static void run_ranges(job *j) {
-  while (!tf_cancelled(j->context)) {
-    int64_t begin = atomic_fetch_add_explicit(&j->cursor, j->step, memory_order_relaxed);
-    if (begin >= j->count) return;
-    int64_t left = j->count - begin;
-    j->body(j->argument, begin, begin + (left < j->step ? left : j->step));
-    if (!inside_worker && j->context->runtime) tf_poll(j->context->runtime);
+  for (int i = 0; i < j->share_count; i++) {
+    share *s = &j->shares[(number + i) % j->share_count];
+    while (has_ranges(s) && !tf_cancelled(j->context)) {
+      int64_t begin = atomic_fetch_add_explicit(&s->next, j->step, memory_order_relaxed);
+      if (begin >= s->end) break;
+      int64_t left = s->end - begin;
+      j->body(j->argument, begin, begin + (left < j->step ? left : j->step));
+      if (!number && j->context->runtime) tf_poll(j->context->runtime);
+    }
   }
 }
 
 /* A job to help with; the lock is held. */
 static job *find_job(void) {
   for (job *j = jobs; j; j = j->next) {
-    if (j->room > 0 && atomic_load_explicit(&j->cursor, memory_order_relaxed) < j->count) return j;
+    for (int i = 0; j->room > 0 && i < j->share_count; i++) {
+      if (has_ranges(&j->shares[i])) return j;
+    }
   }
   return NULL;
 }
@@ -76,10 +90,10 @@ static void await_addition(unsigned seen) {
   sleepers--;
 }
 
-static void *worker(void *unused) {
-  (void)unused;
+static void *worker(void *own_number) {
   tf_set_floating_point();
-  inside = inside_worker = true;
+  number = (int)(intptr_t)own_number;
+  inside = true;
   pthread_mutex_lock(&lock);
   for (;;) {
     unsigned seen = atomic_load_explicit(&additions, memory_order_relaxed);
@@ -125,7 +139,7 @@ static void start_workers(int wanted) {
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_t thread;
-  while (workers < wanted && pthread_create(&thread, &attributes, worker, NULL) == 0) workers++;
+  while (workers < wanted && !pthread_create(&thread, &attributes, worker, (void *)(intptr_t)(workers + 1))) workers++;
   pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
@@ -162,6 +176,17 @@ static int64_t range_length(int64_t count, int64_t grain, int64_t parts) {
   return ((grains - 1) / parts + 1) * grain;
 }
 
+/* Cuts [0, count) into shares of equally many grains. */
+static void share_out(job *j, int64_t count, int64_t grain, int64_t threads) {
+  int64_t grains = (count - 1) / grain + 1, begin = 0;
+  j->share_count = (int)(threads < MAX_SHARES ? threads : MAX_SHARES);
+  for (int i = 0; i < j->share_count; i++) {
+    int64_t end = (i + 1) * grains / j->share_count * grain;
+    atomic_init(&j->shares[i].next, begin);
+    j->shares[i].end = begin = end < count ? end : count;
+  }
+}
+
 void tf_parallel_for(tf_context *context, int64_t count, int64_t grain, tf_range *body, void *argument) {
   if (count <= 0) return;
   if (grain < 1) grain = 1;
@@ -169,19 +194,22 @@ void tf_parallel_for(tf_context *context, int64_t count, int64_t grain, tf_range
     body(argument, 0, count);
     return;
   }
-  int64_t threads = inside ? 1 : context->thread_count;
+  int64_t threads = inside || context->thread_count < 1 ? 1 : context->thread_count;
   if (threads > (count - 1) / grain + 1) threads = (count - 1) / grain + 1;
-  job j = {.body = body, .argument = argument, .count = count, .context = context};
-  atomic_init(&j.cursor, 0);
+  job j;
+  j.body = body;
+  j.argument = argument;
+  j.context = context;
+  j.room = (int)threads - 1;
   atomic_init(&j.helpers, 0);
   bool outer = inside;
   inside = true;
-  if (threads <= 1) {
-    j.step = range_length(count, grain, 16); /* parts, so that a cancelled run stops soon */
+  /* In one thread there are parts, too, so that a cancelled run stops soon. */
+  j.step = range_length(count, grain, threads == 1 ? 16 : RANGES_PER_THREAD * threads);
+  share_out(&j, count, grain, threads);
+  if (threads == 1) {
     run_ranges(&j);
   } else {
-    j.step = range_length(count, grain, RANGES_PER_THREAD * threads);
-    j.room = (int)threads - 1;
     add_job(&j);
     run_ranges(&j);
     finish_job(&j);
