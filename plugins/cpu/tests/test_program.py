@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import weakref
 
@@ -11,6 +12,7 @@ import pytest
 from timberframe_core.dtypes import float32
 from timberframe_core.errors import InternalError, InvalidArgumentError, ResourceExhaustedError, UnknownError
 from timberframe_core.plugin.contracts import RunContext, Update, Variable
+from timberframe_cpu.image import DATA_WORD, TENSOR_WORDS, Image, Segment
 
 F = np.float32
 
@@ -257,6 +259,26 @@ def test_failed_run_leaves_the_variable(graph):
     with pytest.raises(UnknownError):
         executable.run([np.array([1, 1], F)], RunContext())
     np.testing.assert_array_equal(v.version.array, [1, 2])
+
+
+@pytest.mark.parametrize("offset", [4, 16, 48])
+def test_what_many_runs_read_begins_where_a_cache_line_does(graph, offset):
+    lines = np.zeros(512, np.uint8)
+    start = -lines.ctypes.data % 64 + offset
+    given = lines[start : start + 400].view(F)
+    given[:] = range(100)
+    image = Image()
+    number = image.constant(graph.const(given))
+    image.segments.append(Segment())
+    image.finish()
+    where = int(image.link(0)[number * TENSOR_WORDS + DATA_WORD])
+    assert where % 64 == 0
+    np.testing.assert_array_equal((ctypes.c_float * 100).from_address(where), given)
+
+    v, x = variable(graph.device, np.zeros(100)), graph.input(F, 100)
+    graph.device.compile(graph.cluster(updates=[Update(v, None, x, False)])).run([given], RunContext())
+    assert v.version.array.ctypes.data % 64 == 0
+    np.testing.assert_array_equal(v.version.array, given)
 
 
 def test_update_with_a_feed_owns_its_memory(graph):

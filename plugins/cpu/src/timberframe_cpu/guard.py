@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from timberframe_cpu.preparation import ALIGNMENT, Control, InplacePairs, Prepared
+from timberframe_cpu.allocator import ALIGNMENT
+from timberframe_cpu.preparation import Control, InplacePairs, Prepared
 from timberframe_sdk import Cluster, InternalError, role
 from timberframe_sdk.memory import MemoryPlan
 from timberframe_sdk.testing.guard import GUARD, POISON, check_zone, zone_bytes

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe_cpu.allocator import ALIGNMENT, aligned_array
 from timberframe_sdk import MAX_RANK, Value, as_dtype
 from timberframe_sdk.execution.constants import leave_in_file
 from timberframe_sdk.native import TENSOR, Native, tensor_row
@@ -20,6 +21,8 @@ from timberframe_sdk.native import TENSOR, Native, tensor_row
 TENSOR_WORDS = TENSOR.itemsize // 8
 DATA_WORD, SHAPE_WORD = 1, 4
 _STEP_WORDS = 6
+_MOST_COPIED = 1 << 20
+"""Bytes of the largest constants that are copied to where a cache line begins; copied ones are in memory twice."""
 
 
 def address(a: np.ndarray) -> int:
@@ -108,6 +111,9 @@ class Image:
         tensor = self._constants.get(id(value.constant))
         if tensor is None:
             array = np.require(value.constant, value.dtype, ["C", "A"])
+            if address(array) % ALIGNMENT and ALIGNMENT <= array.nbytes <= _MOST_COPIED:
+                array = aligned_array(value.dtype, value.shape)
+                np.copyto(array, value.constant)
             if array is not value.constant:
                 leave_in_file(value.constant)
             tensor = self._constants[id(value.constant)] = self.tensor(value.dtype, value.shape)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from timberframe_cpu.allocator import ALIGNMENT
 from timberframe_cpu.native import call, find, isa, multiplies_bfloat16, native
 from timberframe_sdk import KernelNode
 from timberframe_sdk.native import Native
@@ -15,8 +16,6 @@ from timberframe_sdk.plans.convolution import Window
 
 if TYPE_CHECKING:
     from timberframe_cpu.device import CpuDevice
-
-ALIGNMENT = 64
 
 _NAMES = {"float32": "float", "float64": "double"}
 
@@ -113,7 +112,7 @@ def prepare_packed(
     device: Any = node.device
 
     def make(filter: np.ndarray) -> np.ndarray:
-        packed: np.ndarray = device.empty(dtype, (rows, padded))
+        packed: np.ndarray = device.allocator.lasting(dtype, (rows, padded))
         workspace = np.empty(max(1, filter.size * (2 if pairs else 4 * narrow)), np.uint8)
         call(pack, [rows_of(filter)], [packed], workspace, device.threads)
         return packed

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
+from timberframe_cpu.allocator import ALIGNMENT
 from timberframe_cpu.blocks import build_blocks
 from timberframe_cpu.kernel_builder import KernelBuilder, Launch
 from timberframe_sdk import Cluster, KernelNode, Preparation, Value, role
@@ -18,7 +19,6 @@ from timberframe_sdk.memory import MemoryPlan, plan_memory
 if TYPE_CHECKING:
     from timberframe_cpu.changing import Version
 
-ALIGNMENT = 64
 _ROW_UPDATES = frozenset({"TensorScatterUpdate"})
 
 InplacePairs = Callable[[KernelNode], Sequence[tuple[int, int]]]

@@ -38,7 +38,7 @@ from timberframe_sdk.allocator import Buffer
 from timberframe_sdk.execution.control_flow import Running
 from timberframe_sdk.launching import true_shapes
 from timberframe_sdk.native import failure
-from timberframe_sdk.transaction import StandingLease, Transaction
+from timberframe_sdk.transaction import EmptyArray, StandingLease, Transaction
 
 KEPT_ARENA_BYTES = 1 << 18
 """An instance keeps an arena up to this size between runs; larger ones go back to the device's pool."""
@@ -166,7 +166,8 @@ class CpuExecutable:
                 lease.leave()
         program = program_for_versions(self) if self.matrices else self
         instance = program.take()
-        outputs = program.run_on(instance, inputs, context, self.device.allocator.empty, program.execute)
+        allocator = self.device.allocator
+        outputs = program.run_on(instance, inputs, context, allocator.empty, allocator.lasting, program.execute)
         program.give(instance)  # one that failed is dropped, and its arena with it
         return outputs
 
@@ -202,10 +203,11 @@ class CpuExecutable:
         instance: Instance,
         inputs: Sequence[Array],
         context: RunContext,
-        empty: Callable[[np.dtype[Any], tuple[int, ...]], np.ndarray],
+        empty: EmptyArray,
+        lasting: EmptyArray,
         execute: Callable[[Instance, dict[int, Array], RunContext], None],
     ) -> list[Array]:
-        """Runs on this instance: `empty` makes outputs and new versions of variables, `execute` runs the steps."""
+        """Runs on this instance: `empty` makes outputs, `lasting` versions of variables; `execute` runs the steps."""
         arrays: dict[int, Array] = {}
         for value, x in zip(self.cluster.inputs, inputs, strict=True):
             arrays[value.id] = self._checked(value, x)
@@ -216,7 +218,7 @@ class CpuExecutable:
         if not self._stateful:
             execute(instance, arrays, context)
             return self.outputs(instance, arrays)
-        with self.transaction.begin(empty) as versions:
+        with self.transaction.begin(lasting) as versions:
             arrays |= versions
             for given in self._brought:
                 self._bring_form(given, arrays, context)

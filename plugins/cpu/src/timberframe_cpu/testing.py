@@ -11,6 +11,7 @@ import numpy as np
 
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.signature import ArgDef, as_float
+from timberframe_cpu.allocator import CpuAllocator
 from timberframe_cpu.generated import source_kernels
 from timberframe_cpu.kernels import all_kernels
 from timberframe_cpu.native import call, using_isa
@@ -36,9 +37,7 @@ from timberframe_sdk import (
 from timberframe_sdk.native import Native
 from timberframe_sdk.testing.guard import GuardedArray, fenced
 
-_DEVICE: Any = SimpleNamespace(
-    type="CPU", threads=1, matmul_precision="float32", empty=lambda dtype, shape: np.empty(shape, dtype)
-)
+_DEVICE: Any = SimpleNamespace(type="CPU", threads=1, matmul_precision="float32", allocator=CpuAllocator())
 """What nodes name as their device: builders of single kernels ask no more of it."""
 
 

@@ -37,7 +37,8 @@ def run_watched(executable: CpuExecutable, inputs: Sequence[Array], context: Run
     executable = program_for_versions(_unrewritten_twin(executable))
     instance = executable.take()
     walker = _Walker(executable, context)
-    outputs = executable.run_on(instance, inputs, context, executable.device.allocator.empty, walker)
+    allocator = executable.device.allocator
+    outputs = executable.run_on(instance, inputs, context, allocator.empty, allocator.lasting, walker)
     executable.give(instance)
     return outputs
 
@@ -96,7 +97,7 @@ def _run_guarded(executable: CpuExecutable, inputs: Sequence[Array], context: Ru
         elif node.workspace_bytes:
             arena.check_tensor(plan.workspaces[position], node.workspace_bytes, f"{what}: workspace")
 
-    outputs = executable.run_on(instance, inputs, context, empty, _Walker(executable, context, check))
+    outputs = executable.run_on(instance, inputs, context, empty, empty, _Walker(executable, context, check))
     arena.check_all("the run")
     if not context.fence:
         executable.give(instance)
