@@ -133,11 +133,12 @@ def test_peers_that_cannot_be_measured_are_left_out_with_a_reason() -> None:
 def test_bench_removes_variables_that_change_the_speed_of_libraries(plugin_path: Path, tmp_path: Path) -> None:
     report = tmp_path / "bench.json"
     command = [sys.executable, "-m", "timberframe_conformance.cli", "bench", "--device=reference", "-k", "matmul 64"]
-    environment = {**os.environ, "OPENBLAS_CORETYPE": "Prescott"}
+    environment = {**os.environ, "OPENBLAS_CORETYPE": "Prescott", "ONEDNN_MAX_CPU_ISA": "AVX2", "ONEDNN_VERBOSE": "1"}
     done = subprocess.run([*command, f"--json={report}"], capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     data = json.loads(report.read_text())
-    assert data["environment"]["cleared"]["OPENBLAS_CORETYPE"] == "Prescott"
+    assert data["environment"]["cleared"].items() >= {"OPENBLAS_CORETYPE": "Prescott", "ONEDNN_VERBOSE": "1"}.items()
+    assert data["environment"]["variables"]["ONEDNN_MAX_CPU_ISA"] == "AVX2"
     assert {m["side"] for m in data["measurements"]} == {"device", "numpy"}
     assert all(m["seconds"] > 0 for m in data["measurements"])
     assert "matmul 64" in done.stdout

@@ -37,6 +37,8 @@ BENDING = (
     "TF_XLA_",
 )
 """Prefixes of environment variables that change how fast numerical libraries are."""
+KEPT = ("ONEDNN_MAX_CPU_ISA",)
+"""What a comparison of instruction sets gives TensorFlow; a device has its own such variable."""
 PLANNING = "plan of 10,000 nodes"
 """The name of what is measured beside the measurements of kernels and of the executor."""
 Progress = Callable[[float, str], None]
@@ -213,7 +215,7 @@ def run_benchmarks(measurements: list[Any], progress: Progress) -> dict[tuple[st
 
 def _start_again(one_core: bool) -> None:
     """Replaces this process by one without the variables that change libraries' speed, on one core if requested."""
-    removed = {k: v for k, v in os.environ.items() if k.startswith(BENDING)}
+    removed = {k: v for k, v in os.environ.items() if k.startswith(BENDING) and k not in KEPT}
     # With an outer pytest's variables, pytest-benchmark would think that it runs in a worker, and do nothing.
     environment = {k: v for k, v in os.environ.items() if k not in removed and not k.startswith("PYTEST_")}
     environment[CLEARED] = json.dumps(removed)

@@ -95,7 +95,7 @@ def plugins_left_out() -> Mapping[str, str]:
 
 def numerical_variables() -> Mapping[str, str]:
     """The variables set that change how numerical libraries behave."""
-    prefixes = ("OPENBLAS_", "MKL_", "OMP_", "NVPL_", "TIMBERFRAME_")
+    prefixes = ("OPENBLAS_", "MKL_", "OMP_", "NVPL_", "ONEDNN_", "TIMBERFRAME_")
     return {k: v for k, v in sorted(os.environ.items()) if k.startswith(prefixes)}
 
 

@@ -20,7 +20,7 @@ from timberframe_conformance.bench.models.sides import (
     TENSORFLOW_VARIABLES,
 )
 from timberframe_conformance.bench.table import duration
-from timberframe_conformance.reports.environment import environment
+from timberframe_conformance.reports.environment import environment, numerical_variables
 
 INFERENCE, TRAINING = "inference", "training"
 SIDES = {
@@ -121,6 +121,8 @@ def show(results: Results, console: Console) -> None:
     if results.cleared:
         cleared = ", ".join(f"{k}={v}" for k, v in results.cleared.items())
         console.print(f"removed for this run: {cleared}", highlight=False)
+    if set_here := numerical_variables():
+        console.print(f"set: {', '.join(f'{k}={v}' for k, v in set_here.items())}", highlight=False)
     for kind in SIDES:
         good = [row for row in results.rows if row.kind == kind and row.times]
         if not good:
