@@ -43,8 +43,8 @@ static int workers;
 static int sleepers;
 static atomic_uint additions; /* jobs ever added, what idle workers watch */
 static pthread_once_t fork_handlers = PTHREAD_ONCE_INIT;
-static _Thread_local bool inside;        /* this thread runs a body, or is a worker */
-static _Thread_local int number;         /* of this worker, from 1; 0: the thread is none */
+static _Thread_local bool inside; /* this thread runs a body, or is a worker */
+static _Thread_local int number;  /* of this worker, from 1; 0: the thread is none */
 
 static inline void pause_thread(void) {
 #if defined(__x86_64__)
