@@ -275,10 +275,12 @@ def test_what_many_runs_read_begins_where_a_cache_line_does(graph, offset):
     assert where % 64 == 0
     np.testing.assert_array_equal((ctypes.c_float * 100).from_address(where), given)
 
-    v, x = variable(graph.device, np.zeros(100)), graph.input(F, 100)
-    graph.device.compile(graph.cluster(updates=[Update(v, None, x, False)])).run([given], RunContext())
+    v, x = variable(graph.device, np.zeros(2000)), graph.input(F, 2000)
+    graph.device.compile(graph.cluster(updates=[Update(v, None, x, False)])).run(
+        [np.arange(2000, dtype=F)], RunContext()
+    )
     assert v.version.array.ctypes.data % 64 == 0
-    np.testing.assert_array_equal(v.version.array, given)
+    np.testing.assert_array_equal(v.version.array, range(2000))
 
 
 def test_update_with_a_feed_owns_its_memory(graph):

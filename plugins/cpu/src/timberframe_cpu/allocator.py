@@ -22,6 +22,7 @@ COUNTED_BYTES = 1 << 16
 """Tensors that leave a run are counted against the limit from this size on; smaller ones are not worth it."""
 
 _PAGE_BYTES = 4096
+_LEAST_ALIGNED = 4096
 SPARE_BYTES = 1 << 26
 """Most memory that a pool of dropped results holds; all pools together hold it after as many bytes of new blocks."""
 
@@ -43,7 +44,7 @@ def aligned_array(dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
     if nbytes < ALIGNMENT or dtype.hasobject:
         return np.empty(shape, dtype)
     block = np.empty(nbytes + ALIGNMENT, np.uint8)
-    return np.ndarray(shape, dtype, block, -block.__array_interface__["data"][0] % ALIGNMENT)
+    return np.ndarray(shape, dtype, block, -int(ffi.cast("intptr_t", ffi.from_buffer(block))) % ALIGNMENT)
 
 
 class CpuAllocator(Allocator):
@@ -123,11 +124,17 @@ class CpuAllocator(Allocator):
         # NumPy keeps the buffer alive, and it the pointer, whose end puts the block into the pool
         return np.ndarray(shape, dtype, ffi.buffer(ffi.gc(block, pool.append), nbytes))
 
-    def lasting(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
-        """As `empty`, and aligned where it is small, too, which takes 2 us: for what many runs read."""
+    def aligned(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
+        """As `empty`, and aligned where it is small, too, which takes 1 us: for what many runs read."""
         if is_counted(dtype, dtype.itemsize * math.prod(shape)):
             return self.empty(dtype, shape)
         return aligned_array(dtype, shape)
+
+    def version(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
+        """An array for a version of a variable: aligned, unless kernels would gain less than the 1 us that takes."""
+        if dtype.itemsize * math.prod(shape) < _LEAST_ALIGNED:
+            return np.empty(shape, dtype)
+        return self.aligned(dtype, shape)
 
     def pool(self, nbytes: int) -> deque[Any]:
         """Blocks for results of this size that wait for their next use, the last one to be taken first.

@@ -112,7 +112,7 @@ def prepare_packed(
     device: Any = node.device
 
     def make(filter: np.ndarray) -> np.ndarray:
-        packed: np.ndarray = device.allocator.lasting(dtype, (rows, padded))
+        packed: np.ndarray = device.allocator.aligned(dtype, (rows, padded))
         workspace = np.empty(max(1, filter.size * (2 if pairs else 4 * narrow)), np.uint8)
         call(pack, [rows_of(filter)], [packed], workspace, device.threads)
         return packed
