@@ -23,6 +23,7 @@ COUNTED_BYTES = 1 << 16
 
 _PAGE_BYTES = 4096
 _LEAST_ALIGNED = 4096
+"""Bytes of the smallest versions of variables that are worth the 1 us that it takes to align them."""
 SPARE_BYTES = 1 << 26
 """Most memory that a pool of dropped results holds; all pools together hold it after as many bytes of new blocks."""
 
@@ -130,8 +131,8 @@ class CpuAllocator(Allocator):
             return self.empty(dtype, shape)
         return aligned_array(dtype, shape)
 
-    def version(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
-        """An array for a version of a variable: aligned, unless kernels would gain less than the 1 us that takes."""
+    def new_version(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
+        """An array for a version of a variable: aligned where that pays."""
         if dtype.itemsize * math.prod(shape) < _LEAST_ALIGNED:
             return np.empty(shape, dtype)
         return self.aligned(dtype, shape)

@@ -112,8 +112,8 @@ class Image:
         if tensor is None:
             array = np.require(value.constant, value.dtype, ["C", "A"])
             if address(array) % ALIGNMENT and ALIGNMENT <= array.nbytes <= _MOST_COPIED:
-                array = aligned_array(value.dtype, value.shape)
-                np.copyto(array, value.constant)
+                given, array = array, aligned_array(array.dtype, array.shape)
+                np.copyto(array, given)
             if array is not value.constant:
                 leave_in_file(value.constant)
             tensor = self._constants[id(value.constant)] = self.tensor(value.dtype, value.shape)

@@ -167,7 +167,7 @@ class CpuExecutable:
         program = program_for_versions(self) if self.matrices else self
         instance = program.take()
         allocator = self.device.allocator
-        outputs = program.run_on(instance, inputs, context, allocator.empty, allocator.version, program.execute)
+        outputs = program.run_on(instance, inputs, context, allocator.empty, allocator.new_version, program.execute)
         program.give(instance)  # one that failed is dropped, and its arena with it
         return outputs
 
@@ -204,10 +204,10 @@ class CpuExecutable:
         inputs: Sequence[Array],
         context: RunContext,
         empty: EmptyArray,
-        version: EmptyArray,
+        new_version: EmptyArray,
         execute: Callable[[Instance, dict[int, Array], RunContext], None],
     ) -> list[Array]:
-        """Runs on this instance: `empty` makes outputs, `version` those of variables, and `execute` runs the steps."""
+        """Runs on this instance: `empty` makes outputs, `new_version` those of variables; `execute` runs the steps."""
         arrays: dict[int, Array] = {}
         for value, x in zip(self.cluster.inputs, inputs, strict=True):
             arrays[value.id] = self._checked(value, x)
@@ -218,7 +218,7 @@ class CpuExecutable:
         if not self._stateful:
             execute(instance, arrays, context)
             return self.outputs(instance, arrays)
-        with self.transaction.begin(version) as versions:
+        with self.transaction.begin(new_version) as versions:
             arrays |= versions
             for given in self._brought:
                 self._bring_form(given, arrays, context)

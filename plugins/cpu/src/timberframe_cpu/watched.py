@@ -38,7 +38,7 @@ def run_watched(executable: CpuExecutable, inputs: Sequence[Array], context: Run
     instance = executable.take()
     walker = _Walker(executable, context)
     allocator = executable.device.allocator
-    outputs = executable.run_on(instance, inputs, context, allocator.empty, allocator.version, walker)
+    outputs = executable.run_on(instance, inputs, context, allocator.empty, allocator.new_version, walker)
     executable.give(instance)
     return outputs
 
