@@ -33,7 +33,7 @@ ABOVE := frontend conformance plugins/accelerator plugins/opencl plugins/cuda $(
 SOURCES := core/src frontend/src sdk/src plugins/cpu/src plugins/accelerator/src plugins/opencl/src plugins/cuda/src plugins/ray/src conformance/src release docs/site
 STAMPS := $(VENV)/stamps
 # A whole run on a driver that stands for the CPU takes too long for each change; make full has it.
-OPENCL_SHARES := 48
+OPENCL_SHARES := 16
 # Where the OpenCL driver comes as a wheel; elsewhere those who have a driver judge the plugin.
 OPENCL := $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m))
 NATIVE := $(shell find plugins/cpu sdk/src/timberframe_sdk/include -type f \
