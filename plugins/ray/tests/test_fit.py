@@ -157,3 +157,17 @@ def test_ray_is_started_with_room_for_all_processes() -> None:
     program = "import timberframe_ray as tfr; print(tfr.fit(lambda: 'done', workers=1, cpus=1.2, seconds=20).values)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines()[-1:] == ["['done']"], done.stderr
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_training_joins_the_ray_of_ray_address() -> None:
+    program = "import timberframe_ray as tfr\nfrom timberframe_ray import engine\ntfr.fit(lambda: None, cpus=0.1)\n"
+    command = [sys.executable, "-c", program + "print(engine.gcs_address())"]
+    there = engine.gcs_address()
+    found = subprocess.run(
+        command, env={**os.environ, "RAY_ADDRESS": there}, capture_output=True, text=True, check=False
+    )
+    assert found.stdout.strip() == there, found.stderr
+    nowhere = {**os.environ, "RAY_ADDRESS": "127.0.0.1:1"}
+    found = subprocess.run(command, env=nowhere, capture_output=True, text=True, check=False)
+    assert "no Ray cluster can be reached at 127.0.0.1:1" in found.stderr

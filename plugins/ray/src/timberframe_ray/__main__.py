@@ -137,7 +137,7 @@ def _status(given: argparse.Namespace) -> int:
 def _show() -> None:
     print(f"Ray at {engine.gcs_address()}{engine.dashboard()}")
     for name in engine.clusters():
-        print(f"ray:{name}, where several Rays run ray:{name}@{engine.gcs_address()}")
+        print(f"ray:{name}, where several Rays run ray:{name}@{engine.gcs_address()} with RAY_AUTH_MODE=token")
         for job, task in engine.tasks_of(name):
             found = engine.describe(engine.find_worker(name, job, task))
             print(

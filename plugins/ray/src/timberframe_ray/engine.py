@@ -77,7 +77,8 @@ os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # a run raises its fi
 def join(address: str = "", folder: str | None = None) -> None:
     """Joins a running cluster, unless this process has joined one.
 
-    address: of its GCS; by default it is found on this machine, in the folder where it was started, if that is given.
+    address: of its GCS; by default RAY_ADDRESS says it, or it is found on this machine, in the folder where it was
+    started, if that is given.
     """
     if address.startswith("ray://"):
         raise InvalidArgumentError(
@@ -89,6 +90,7 @@ def join(address: str = "", folder: str | None = None) -> None:
                 f"cluster at {address!r}: this process is in the Ray at {gcs_address()}; one process can be in one Ray"
             )
         return
+    address = address or os.environ.get("RAY_ADDRESS", "")
     if address:
         _reach(address)
     try:
@@ -97,8 +99,9 @@ def join(address: str = "", folder: str | None = None) -> None:
         )
     except ConnectionError as e:
         raise UnavailableError(
-            f"no Ray cluster can be joined at {address or 'this machine'} ({e}); start one with "
-            "`python -m timberframe_ray up` or timberframe_ray.local_cluster(); with a token, RAY_AUTH_MODE=token"
+            f"no Ray cluster can be joined at {address or 'this machine'} ({e}); where `up` has started it, "
+            "RAY_AUTH_MODE=token in the environment is required, where none runs, `python -m timberframe_ray up` or "
+            "timberframe_ray.local_cluster()"
         ) from None
 
 

@@ -7,6 +7,7 @@ which may lose the last one. Here a program keeps its checkpoints itself, as `tf
 from __future__ import annotations
 
 import math
+import os
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -57,11 +58,13 @@ def fit(
     `broadcast_variables` gives it to the others.
     max_failures: how often processes may be lost; UnavailableError after that. cpus: those that Ray is to keep for each
     process. seconds: how long to wait for the fewest, and in collectives for a process that hangs.
-    Errors of `train_fn` itself are raised at once, with a note of the rank and its traceback. Ray is started on this
-    machine where this process has not joined it.
+    Errors of `train_fn` itself are raised at once, with a note of the rank and its traceback. Where this process
+    has not joined Ray, it joins the one at RAY_ADDRESS, or starts one on this machine, which ends with it.
     """
     _check_numbers(workers, max_failures, cpus, seconds)
     fewest, most = _range(workers)
+    if "RAY_ADDRESS" in os.environ:
+        engine.join()
     start_here(cpus=max(1, math.ceil(most * cpus)))
     pool = _Pool(most, cpus)
     attempts: list[Attempt] = []

@@ -18,12 +18,14 @@ from timberframe_ray.device import RayDevice
 from timberframe_ray.engine import START_SECONDS
 from timberframe_ray.link import ANSWER_SECONDS, Link
 from timberframe_ray.server import serve as serve
-from timberframe_sdk import InvalidArgumentError, UnavailableError
+from timberframe_sdk import InvalidArgumentError, UnavailableError, logging
 from timberframe_sdk.remote.target import RemoteTarget, SessionConfig, settings_of
 
 _ADDRESS = re.compile(r"([\w.-]+)(?:/(\w+)/(\d+))?(?:@([^/]+:\d+|ray://.+))?\Z")
 _PARAMETERS = "ps"
 """The job whose devices come last: it has variables, and no other work unless it is named."""
+_SILENT_SECONDS = 5.0
+"""So often a session that waits for workers says for which."""
 
 
 class Address(NamedTuple):
@@ -73,9 +75,13 @@ def _in_order(where: Address, config: SessionConfig) -> list[tuple[str, int]]:
         raise InvalidArgumentError(
             f"cluster '{where.cluster}': device_filters are {filters}; one of its tasks is required, which are {names}"
         )
+    report = time.monotonic() + _SILENT_SECONDS
     while missing := set(wanted) - set(tasks):
+        names = ", ".join(f"/job:{job}/task:{task}" for job, task in sorted(missing))
+        if time.monotonic() > report:
+            report += _SILENT_SECONDS
+            logging.warning("cluster '%s': waiting for the worker of %s", where.cluster, names)
         if time.monotonic() > end:
-            names = ", ".join(f"/job:{job}/task:{task}" for job, task in sorted(missing))
             raise UnavailableError(f"cluster '{where.cluster}': {names} has no worker after {START_SECONDS:g} s")
         time.sleep(0.1)
         tasks = engine.tasks_of(where.cluster)

@@ -156,6 +156,13 @@ def test_who_joins_another_group_is_refused() -> None:
     assert any("rank 0 has not met ranks [1]" in str(e) for e in errors)
 
 
+def test_an_address_where_rank_0_cannot_listen_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(UnavailableError, match=f"rank 0 cannot listen at {address} .*; an address of its machine"):
+            connect(0, 2, address, "test", 30, True)
+
+
 def test_shared_memory_has_no_name_once_all_have_it(together: Together) -> None:
     def names(group: Group) -> list[Path]:
         group.all_reduce(np.ones(1)).wait()

@@ -147,7 +147,14 @@ def meet(rank: int, size: int, address: str, name: str, seconds: float) -> Links
 def _gather(sockets: dict[int, socket.socket], size: int, address: tuple[str, int], name: str, end: float) -> None:
     """Rank 0: takes the others in, and tells each where all listen."""
     places: dict[int, tuple[str, int]] = {}
-    with socket.create_server(address, backlog=size, reuse_port=False) as listening:
+    try:
+        listening = socket.create_server(address, backlog=size, reuse_port=False)
+    except OSError as e:
+        raise UnavailableError(
+            f"group '{name}': rank 0 cannot listen at {address[0]}:{address[1]} ({e}); an address of its machine is "
+            "required at which nothing listens, no other rank 0 either"
+        ) from None
+    with listening:
         for rank, hello, found in _arrivals(listening, sockets, size - 1, name, end):
             places[rank] = found.getpeername()[0], hello["port"]
     for found in sockets.values():
