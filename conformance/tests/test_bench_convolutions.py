@@ -75,7 +75,7 @@ def test_times_of_runs_are_the_median_of_means_and_the_mean_of_least_times() -> 
 def made() -> list[Convolution]:
     return [
         Convolution("Net", 1, (9, 9), 2, (5, 5, 3, 8, 3, 3), 1, Figures(2e-6, 1e-6), Figures(1e-6, 1e-6)),
-        Convolution("Net", 1, (5, 5), 1, (5, 5, 1, 8, 3, 3), 4, Figures(1e-6, 1e-6), Figures(2e-6, 2e-6)),
+        Convolution("Net", 1, (5, 5), 1, (5, 5, 1, 8, 3, 3), 4, Figures(1e-6, 1e-6), Figures(2e-6, 2e-6), True),
     ]
 
 

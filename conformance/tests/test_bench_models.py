@@ -274,6 +274,8 @@ def test_unknown_peers_are_left_out_with_a_reason() -> None:
 def test_keyword_selects_networks_at_all_batches_and_training_steps() -> None:
     rows = [(row.name, row.batch, row.kind) for row in selected("mlp", (1, 8))]
     assert rows == [("MLP", 1, INFERENCE), ("MLP", 8, INFERENCE), ("MLP training", 128, TRAINING)]
+    assert {row.name for row in selected("lenet", (1,))} == {"LeNet"}  # not MobileNet
+    assert {row.name for row in selected("netv1", (1,))} == {"MobileNetV1 0.25"}
 
 
 def test_tables_for_documents_have_a_line_for_each_row() -> None:

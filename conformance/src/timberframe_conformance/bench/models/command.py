@@ -50,10 +50,15 @@ def bench_models(given: argparse.Namespace, console: Console, target: Any, clear
 
 
 def selected(keyword: str, batches: Sequence[int]) -> list[Row]:
-    """An empty row for each network and batch, and for each training step, whose name contains the text."""
+    """An empty row for each network and batch, and for each training step, that the text names.
+
+    These are those of which a word begins with it, or, where none does, whose name contains it.
+    """
     inference = [Row(name, batch, INFERENCE) for name in catalogue.names() for batch in batches]
     training = [Row(name, catalogue.training_batch(name), TRAINING) for name in catalogue.training_names()]
-    rows = [row for row in inference + training if keyword.lower() in row.name.lower()]
+    every, text = inference + training, keyword.lower()
+    rows = [row for row in every if f" {text}" in f" {row.name.lower()}"]
+    rows = rows or [row for row in every if text in row.name.lower()]
     if not rows:
         known = ", ".join([*catalogue.names(), *catalogue.training_names()])
         raise UsageError(f"model {keyword!r} is not known; models are {known}")

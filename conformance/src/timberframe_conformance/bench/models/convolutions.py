@@ -71,12 +71,13 @@ class Convolution:
     count: int
     device: Figures
     onnxruntime: Figures
+    depthwise: bool = False
 
     @property
     def name(self) -> str:
         """The image, the channels and the taps."""
         depth, outside, *taps = self.sizes[2:]
-        channels = f"{outside} depthwise" if depth == 1 and outside > 1 else f"{depth}-{outside}"
+        channels = f"{outside} depthwise" if self.depthwise else f"{depth}-{outside}"
         size = f"{self.image[0]}x{self.image[1]}, {channels}, {taps[0]}x{taps[1]}"
         return size if self.stride == 1 else f"{size}, stride {self.stride}"
 
@@ -172,7 +173,8 @@ def compare(model: Model, call: Callable[..., Any], threads: int) -> tuple[list[
         image, stride = tuple(op.inputs[0].shape.as_list()[1:3]), op.get_attr("strides")[1]
         counts = len(runs[0]) if runs else 0, len(other[0]) if other else 0
         figures = Figures.of_runs(runs), Figures.of_runs(other)
-        made = Convolution(model.name, model.batch, image, stride, sizes, counts[0], *figures)
+        depthwise = op.type != "Conv2D"
+        made = Convolution(model.name, model.batch, image, stride, sizes, counts[0], *figures, depthwise)
         if counts[0] and counts[0] == counts[1]:
             found.append(made)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -26,7 +27,14 @@ from timberframe_core.ops.nn.convolution_windows import (
     spatial_attrs,
     spatial_padding,
 )
-from timberframe_core.ops.nn.windows import channel_axis, from_channels_last, spatial_axes, to_channels_last, widen
+from timberframe_core.ops.nn.windows import (
+    channel_axis,
+    from_channels_last,
+    most_taps_at_a_pixel,
+    spatial_axes,
+    to_channels_last,
+    widen,
+)
 from timberframe_core.shapes import Shape, format_shape, merge
 
 Sizes = Sequence[int | None]
@@ -170,7 +178,8 @@ def _depthwise_filter(attrs: Attrs, input: np.ndarray, sizes: np.ndarray, grad: 
 
 
 def _input_terms(attrs: Attrs, sizes: np.ndarray, filter: np.ndarray, grad: np.ndarray) -> int:
-    return int(filter.shape[0] * filter.shape[1] * filter.shape[3])
+    lines = zip(filter.shape, *spatial_attrs(attrs), strict=False)
+    return int(math.prod(most_taps_at_a_pixel(*line) for line in lines) * filter.shape[3])
 
 
 def _filter_terms(attrs: Attrs, input: np.ndarray, sizes: np.ndarray, grad: np.ndarray) -> int:

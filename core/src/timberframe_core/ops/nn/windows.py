@@ -6,6 +6,7 @@ VALID and EXPLICIT give as many as fit entirely into the padded input.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -133,3 +134,8 @@ def from_channels_last(x: np.ndarray, data_format: str) -> np.ndarray:
 def widen(x: np.ndarray) -> np.ndarray:
     """float16 and bfloat16 as float32, the type that they are computed in; others unchanged."""
     return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x
+
+
+def most_taps_at_a_pixel(kernel: int, stride: int, dilation: int) -> int:
+    """The most taps of windows `stride` pixels apart that lie on one pixel of a line: each is of another window."""
+    return -(-kernel * math.gcd(stride, dilation) // stride)
