@@ -72,16 +72,16 @@ class Interpreter:
         special = SPECIAL.get(op.type)
         if special is not None:
             return special(self, op, inputs)
-        if op.op_def.stream is not None:
-            return draw(self, op, inputs)
         if op.type in LISTS:
             return LISTS[op.type](op, *inputs)
         if op.inputs and op.inputs[0].dtype is variant:
             return _of_variants(op, inputs)
         if op.op_def.reads or op.op_def.updates:
             return self._with_state(op, inputs)
-        if op.type == "Const":
-            outputs: tuple[Any, ...] = (widen(np.asarray(op.attrs["value"])),)
+        if op.op_def.stream is not None:
+            outputs = draw(self, op, inputs)
+        elif op.type == "Const":
+            outputs = (widen(np.asarray(op.attrs["value"])),)
         elif is_rounding(op):
             outputs = (np.asarray(inputs[0]),)
         elif op.op_def.reference is None:
