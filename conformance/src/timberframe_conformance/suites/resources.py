@@ -307,6 +307,10 @@ def _two_sessions(target: Target, graph: Any) -> None:
         same(other.run(numbers), first, "the first numbers of the second session")
 
 
+LAST_SECONDS = 2.0
+"""How long a thread may take to end once its work is done."""
+
+
 @check("FIFOQueueV2", "closed-with-elements")
 def _closed(target: Target, graph: Any) -> None:
     """A session that is closed with elements in its queue, and with runners at work, gives all back."""
@@ -325,7 +329,10 @@ def _closed(target: Target, graph: Any) -> None:
         coordinator.request_stop()
         session.run(queue.close(cancel_pending_enqueues=True))
         coordinator.join(stop_grace_period_secs=20)
-    left = [t.name for t in set(threading.enumerate()) - threads if t.is_alive()]
+    others = set(threading.enumerate()) - threads
+    for thread in others:  # one that has nothing left to do may not have ended yet
+        thread.join(LAST_SECONDS)
+    left = [t.name for t in others if t.is_alive()]
     if left:
         raise CaseFailedError(f"threads {', '.join(left)} go on when the session is closed")
     after = target.settled(before)
