@@ -118,3 +118,23 @@ def test_stitch_is_as_long_as_its_highest_index_says() -> None:
 
 def test_cross_entropy_broadcasts_labels() -> None:
     assert _shapes("SoftmaxCrossEntropyWithLogits", [(4, 7), (1, 7)]) == [(4,), (4, 7)]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "stride", "dilation"), [(3, 1, 1), (3, 2, 1), (2, 2, 1), (5, 3, 1), (3, 2, 2), (3, 1, 2)]
+)
+def test_terms_of_an_input_gradient_are_the_most_that_an_element_adds_up(
+    kernel: int, stride: int, dilation: int
+) -> None:
+    """With ones everywhere an element of the gradient is the number of its products."""
+    for op, spatial in (("Conv2D", 2), ("Conv3D", 3)):
+        gradient = registry.get(f"{op}BackpropInput" + ("V2" if spatial == 3 else ""))
+        size = stride * 5 + dilation * (kernel - 1) + 1
+        shape = (1, *(size,) * spatial, 2)
+        attrs: dict[str, Any] = {
+            "strides": (1, *(stride,) * spatial, 1), "dilations": (1, *(dilation,) * spatial, 1), "padding": "VALID",
+            "explicit_paddings": (), "data_format": "NHWC" if spatial == 2 else "NDHWC",
+        }  # fmt: skip
+        filter, grad = np.ones((*(kernel,) * spatial, 2, 3)), np.ones((1, *(6,) * spatial, 3))
+        (found,) = np.atleast_1d(gradient.reference(attrs, np.array(shape), filter, grad))[None]
+        assert gradient.accuracy.terms(attrs, np.array(shape), filter, grad) == found.max()

@@ -100,11 +100,16 @@ def _up(given: argparse.Namespace) -> int:
     return 0
 
 
+def _has_token() -> bool:
+    """Whether a Ray that is started here asks for the user's token."""
+    return os.environ.get("RAY_AUTH_MODE", "token") == "token"
+
+
 def _start(folder: Path, given: argparse.Namespace) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / "ray_current_cluster").unlink(missing_ok=True)
     ray = str(Path(sys.executable).with_name("ray"))
-    if os.environ.get("RAY_AUTH_MODE", "token") == "token":  # makes one where this user has none
+    if _has_token():  # makes one where this user has none
         subprocess.run([ray, "get-auth-token", "--generate"], stdout=subprocess.DEVNULL, check=True)
     cpus = (os.cpu_count() or 1) if given.cpus is None else given.cpus
     memory = OBJECT_STORE_BYTES if given.object_store is None else given.object_store
@@ -136,8 +141,9 @@ def _status(given: argparse.Namespace) -> int:
 
 def _show() -> None:
     print(f"Ray at {engine.gcs_address()}{engine.dashboard()}")
+    token = " with RAY_AUTH_MODE=token" if _has_token() else ""
     for name in engine.clusters():
-        print(f"ray:{name}, where several Rays run ray:{name}@{engine.gcs_address()} with RAY_AUTH_MODE=token")
+        print(f"ray:{name}, where several Rays run ray:{name}@{engine.gcs_address()}{token}")
         for job, task in engine.tasks_of(name):
             found = engine.describe(engine.find_worker(name, job, task))
             print(

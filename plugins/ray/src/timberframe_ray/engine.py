@@ -80,9 +80,11 @@ def join(address: str = "", folder: str | None = None) -> None:
     address: of its GCS; by default RAY_ADDRESS says it, or it is found on this machine, in the folder where it was
     started, if that is given.
     """
-    if address.startswith("ray://"):
+    here = "" if ray.is_initialized() else os.environ.get("RAY_ADDRESS", "")
+    if (address or here).startswith("ray://"):
         raise InvalidArgumentError(
-            f"cluster at {address!r}: Ray Client is much slower; the address of the GCS, <host>:<port>, is required"
+            f"cluster at {address or here!r}: Ray Client is much slower; the address of the GCS, <host>:<port>, is "
+            "required"
         )
     if ray.is_initialized():
         if address and address != gcs_address():
@@ -90,7 +92,7 @@ def join(address: str = "", folder: str | None = None) -> None:
                 f"cluster at {address!r}: this process is in the Ray at {gcs_address()}; one process can be in one Ray"
             )
         return
-    address = address or os.environ.get("RAY_ADDRESS", "")
+    address = address or (here if ":" in here else "")  # Ray itself knows what else it may say, such as auto
     if address:
         _reach(address)
     try:

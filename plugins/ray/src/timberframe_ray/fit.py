@@ -63,7 +63,7 @@ def fit(
     """
     _check_numbers(workers, max_failures, cpus, seconds)
     fewest, most = _range(workers)
-    if "RAY_ADDRESS" in os.environ:
+    if os.environ.get("RAY_ADDRESS", "local") not in ("", "local"):
         engine.join()
     start_here(cpus=max(1, math.ceil(most * cpus)))
     pool = _Pool(most, cpus)

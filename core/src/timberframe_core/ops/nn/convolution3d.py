@@ -19,7 +19,7 @@ from timberframe_core.ops.nn.windows import (
     channel_axis,
     check_window_attr,
     from_channels_last,
-    most_taps_at_a_pixel,
+    input_gradient_terms,
     output_size,
     padding_amounts,
     spatial_axes,
@@ -241,12 +241,6 @@ def _filter_gradient(op: Any, grad: Any) -> list[Any]:
     return [by_input, None, apply_op("Conv3D", [x, grad], _attrs_of(op))]
 
 
-def _input_terms(attrs: Attrs, input_sizes: np.ndarray, filter: np.ndarray, out_backprop: np.ndarray) -> int:
-    axes = spatial_axes(attrs["data_format"], 5)
-    lines = [(n, attrs["strides"][a], attrs["dilations"][a]) for n, a in zip(filter.shape, axes, strict=False)]
-    return int(math.prod(most_taps_at_a_pixel(*line) for line in lines) * filter.shape[4])
-
-
 def _pixels(attrs: Attrs, input: np.ndarray, filter_sizes: np.ndarray, out_backprop: np.ndarray) -> int:
     return int(out_backprop.size // max(out_backprop.shape[channel_axis(attrs["data_format"], 5)], 1))
 
@@ -282,7 +276,7 @@ define_op(
     shape=_input_shape,
     reference=_by_input,
     gradient=_input_gradient,
-    accuracy=Accumulation(_input_terms),
+    accuracy=Accumulation(input_gradient_terms),
     shape_inputs=("input_sizes",),
     samples=_input_samples,
     errors=lambda: _gradient_errors(False),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -30,7 +29,7 @@ from timberframe_core.ops.nn.convolution_windows import (
 from timberframe_core.ops.nn.windows import (
     channel_axis,
     from_channels_last,
-    most_taps_at_a_pixel,
+    input_gradient_terms,
     spatial_axes,
     to_channels_last,
     widen,
@@ -177,11 +176,6 @@ def _depthwise_filter(attrs: Attrs, input: np.ndarray, sizes: np.ndarray, grad: 
     return _filter_gradient(attrs, input, shape, grad, product)
 
 
-def _input_terms(attrs: Attrs, sizes: np.ndarray, filter: np.ndarray, grad: np.ndarray) -> int:
-    lines = zip(filter.shape, *spatial_attrs(attrs), strict=False)
-    return int(math.prod(most_taps_at_a_pixel(*line) for line in lines) * filter.shape[3])
-
-
 def _filter_terms(attrs: Attrs, input: np.ndarray, sizes: np.ndarray, grad: np.ndarray) -> int:
     return int(grad.size // max(grad.shape[channel_axis(attrs["data_format"], 4)], 1))
 
@@ -280,7 +274,7 @@ def _define_gradients(
         reference=references[0],
         gradient=lambda op, grad: _input_gradient_gradient(name, by_filter, op, grad),
         shape_inputs=("input_sizes",),
-        accuracy=Accumulation(_input_terms),
+        accuracy=Accumulation(input_gradient_terms),
         samples=lambda: _input_samples(forward, samples()),
         errors=lambda: _errors(False, depthwise),
     )

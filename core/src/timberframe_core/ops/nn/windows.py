@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.errors import UnimplementedError
-from timberframe_core.ops.definition.opdef import InferenceContext
+from timberframe_core.ops.definition.opdef import Attrs, InferenceContext
 
 CHANNELS_LAST = ("NHWC", "NDHWC")
 
@@ -136,6 +136,14 @@ def widen(x: np.ndarray) -> np.ndarray:
     return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x
 
 
-def most_taps_at_a_pixel(kernel: int, stride: int, dilation: int) -> int:
-    """The most taps of windows `stride` pixels apart that lie on one pixel of a line: each is of another window."""
-    return -(-kernel * math.gcd(stride, dilation) // stride)
+def input_gradient_terms(attrs: Attrs, sizes: np.ndarray, filter: np.ndarray, grad: np.ndarray) -> int:
+    """The most products that an element of a convolution's gradient by its input is a sum of.
+
+    Taps that lie on one pixel of a line are of windows whole strides apart.
+    """
+    axes = spatial_axes(attrs["data_format"], filter.ndim)
+    taps = 1
+    for n, axis in zip(filter.shape, axes, strict=False):
+        stride, dilation = attrs["strides"][axis], attrs["dilations"][axis]
+        taps *= -(-n * math.gcd(stride, dilation) // stride)
+    return int(taps * filter.shape[-1])
