@@ -1,9 +1,9 @@
 """CuPy as far as timberframe_cuda calls it, on the CPU: GPUs whose memory is the host's and whose kernels are fibers.
 
 Work is done when it is enqueued. What CuPy and CUDA refuse is refused here: a stream, a kernel or memory of another GPU
-than the current one, scalars of another type than the kernel's. EMULATED_GPUS is their number.
+than the current one, scalars of another type than the kernel's. EMULATED_GPUS is their number, EMULATED_CUPY the version
+of CuPy whose calls these are.
 """
 
 from cupy import cuda as cuda
-
-__version__ = "0.emulated"
+from cupy._version import __version__ as __version__
