@@ -11,7 +11,7 @@ import numpy as np
 from cupy.cuda import nccl
 
 from timberframe_accelerator import DeviceTensor
-from timberframe_cuda.memory import finished
+from timberframe_cuda.context import finished
 from timberframe_sdk import CollectiveGroup, InternalError, InvalidArgumentError, Pending, UnavailableError
 
 _DTYPES = {

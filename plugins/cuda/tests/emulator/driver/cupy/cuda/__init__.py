@@ -43,7 +43,8 @@ class Event:
         runtime.check_stream(stream.ptr)
         self.recorded = time.perf_counter()
 
-    def synchronize(self) -> None: ...
+    def synchronize(self) -> None:
+        runtime.check_alive()
 
 
 def get_elapsed_time(start: Event, end: Event) -> float:
@@ -105,6 +106,7 @@ class Function:
         items = [n * b for n, b in zip(grid, block, strict=True)]
         given = [a.ptr if isinstance(a, MemoryPointer) else a for a in args]
         runtime.do(stream.ptr, lambda: self._program.launch(self._name, self._parameters, items, block, given))
+        runtime.launched(self._name)
 
 
 class Module:

@@ -20,12 +20,21 @@ captured: dict[int, list[Callable[[], object]]] = {}
 """What was enqueued on streams that are being captured."""
 graphs_launched = 0
 numbers = itertools.count(1)
+lost: dict[int, int] = {}
+"""The error that every call on a GPU reports, for those that a kernel has lost."""
 _thread = threading.local()
+
+
+_WORDS = {
+    100: "cudaErrorNoDevice: no CUDA-capable device is detected",
+    700: "cudaErrorIllegalAddress: an illegal memory access was encountered",
+    716: "cudaErrorMisalignedAddress: misaligned address",
+}
 
 
 class CUDARuntimeError(RuntimeError):
     def __init__(self, status: int) -> None:
-        super().__init__({100: "cudaErrorNoDevice: no CUDA-capable device is detected"}.get(status, str(status)))
+        super().__init__(_WORDS.get(status, str(status)))
         self.status = status
 
 
@@ -59,8 +68,22 @@ def left_devices() -> list[int]:
     return _stack("left")
 
 
+def check_alive() -> None:
+    """Raises the error to which the current GPU is lost."""
+    if getDevice() in lost:
+        raise CUDARuntimeError(lost[getDevice()])
+
+
+def launched(kernel: str) -> None:
+    """Loses the current GPU where EMULATED_FAULT, ``<part of a name>:<error>``, is about the kernel."""
+    part, _, error = os.environ.get("EMULATED_FAULT", "").partition(":")
+    if error and part in kernel:
+        lost[getDevice()] = int(error)
+
+
 def check_stream(stream: int) -> None:
-    """Raises unless the stream is one of the current GPU."""
+    """Raises unless the stream is one of the current GPU, which must not be lost."""
+    check_alive()
     if streams[stream] != getDevice():
         raise CUDARuntimeError(400)  # cudaErrorInvalidResourceHandle
 
@@ -116,4 +139,4 @@ def deviceEnablePeerAccess(peer: int) -> None:
 
 
 def eventQuery(event: int) -> int:
-    return 0
+    return lost.get(getDevice(), 0)
