@@ -1,7 +1,9 @@
 """CuPy as far as timberframe_cuda calls it, on the CPU: GPUs whose memory is the host's and whose kernels are fibers.
 
-Work is done when it is enqueued. What CuPy and CUDA refuse is refused here: a stream, a kernel or memory of another GPU
-than the current one, scalars of another type than the kernel's. EMULATED_GPUS is their number.
+Work is done when it is enqueued, or with EMULATED_STREAMS=late by a thread for each stream, not before somebody waits
+for it; then memory that is given back is overwritten and used again at once. What CuPy and CUDA refuse is refused here:
+a stream, a kernel or memory of another GPU than the current one, scalars of another type than the kernel's.
+EMULATED_GPUS is the number of GPUs.
 """
 
 from cupy import cuda as cuda
