@@ -42,3 +42,17 @@ def test_cupy_has_what_the_plugin_calls() -> None:
             except ImportError as e:  # of a library that is loaded at first use
                 pytest.skip(f"a library of CUDA is missing: {e}")
     assert not missing
+
+
+def test_a_unique_id_of_nccl_is_what_the_plugin_makes_of_its_bytes() -> None:
+    if find_spec("cupy") is None:
+        pytest.skip("CuPy is not installed")
+    from cupy.cuda import nccl
+
+    if not nccl.available:
+        pytest.skip("NCCL is not installed")
+    from timberframe_cuda.collectives import as_bytes, as_unique_id
+
+    made = nccl.get_unique_id()  # needs no GPU
+    assert len(as_bytes(made)) == 128
+    assert as_unique_id(as_bytes(made)) == made
