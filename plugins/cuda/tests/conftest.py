@@ -24,8 +24,15 @@ def emulator(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.skip("no C++ compiler is installed, which the CPU needs to run CUDA sources")
 
 
+@pytest.fixture(params=["at once", "late"])
+def streams(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """When the emulated streams do their work: when it is enqueued, or not before somebody waits for it."""
+    monkeypatch.setenv("EMULATED_STREAMS", request.param)
+    return str(request.param)
+
+
 @pytest.fixture
-def cuda(emulator: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def cuda(emulator: None, streams: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The plugin's module of devices on two emulated GPUs."""
     monkeypatch.syspath_prepend(PATHS[1])
     _forget()
@@ -36,7 +43,7 @@ def cuda(emulator: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 @pytest.fixture
-def emulated_environment(emulator: None) -> dict[str, str]:
+def emulated_environment(emulator: None, streams: str) -> dict[str, str]:
     """The environment of a child process that sees the emulated GPUs."""
     before = os.environ.get("PYTHONPATH")
     return {**os.environ, "PYTHONPATH": os.pathsep.join([*PATHS, *([before] if before else [])])}

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from timberframe_core import errors
+
 
 @pytest.fixture
 def device(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -92,6 +94,21 @@ def test_memory_of_results_that_nobody_takes_is_used_again(device: Any) -> None:
     gc.collect()
     device.synchronize()
     assert [device.results.take(4000).start for _ in range(2)] == [0, 4032]
+
+
+def test_a_copy_that_fails_keeps_no_memory(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cupy.cuda import runtime
+
+    def fail(*_: Any) -> None:
+        raise runtime.CUDARuntimeError(1)
+
+    tensor = device.copy_in(np.ones(1000, np.uint8))
+    with monkeypatch.context() as patched:
+        patched.setattr(runtime, "memcpyAsync", fail)
+        for _ in range(20):
+            with pytest.raises(errors.InternalError):
+                device.copy_out(tensor)
+    assert device.results.take(8000).start == 0
 
 
 def test_results_beyond_the_page_locked_memory_arrive_too(device: Any) -> None:

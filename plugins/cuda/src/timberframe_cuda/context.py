@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 from weakref import WeakSet
 
 import cupy
@@ -92,6 +91,6 @@ def context(number: int) -> Context:
     return Context(number)
 
 
-def finished(event: Any) -> bool:
+def finished(event: cupy.cuda.Event) -> bool:
     """Whether the work before an event has ended, even with an error."""
     return bool(cupy.cuda.runtime.eventQuery(event.ptr) != _NOT_READY)

@@ -24,6 +24,7 @@ from timberframe_cuda.staging import Results, Uploads
 from timberframe_sdk import (
     Buffer,
     CollectiveGroup,
+    Deferred,
     DeviceAttributes,
     InternalError,
     OpError,
@@ -178,9 +179,17 @@ class CudaDevice(AcceleratorDevice):
     def start_copy_out(self, a: DeviceTensor) -> Pending:
         self.streams.refuse_in_capture()
         place = self.results.take(a.nbytes)
-        memory = np.empty(a.shape, a.dtype) if place is None else place.memory
-        self.move(memory.ctypes.data, a.handle.ptr, a.nbytes, runtime.memcpyDeviceToHost)
-        return Copy(self, self.event(), memory if place is None else place, a.dtype, a.shape)
+        if place is not None:
+            try:
+                self.move(place.memory.ctypes.data, a.handle.ptr, a.nbytes, runtime.memcpyDeviceToHost)
+                return Copy(self, self.event(), place, a.dtype, a.shape)
+            except BaseException:
+                place.free = True
+                raise
+        found = np.empty(a.shape, a.dtype)
+        self.move(found.ctypes.data, a.handle.ptr, a.nbytes, runtime.memcpyDeviceToHost)
+        self.wait(self.event())  # as CUDA itself does for memory that is not page-locked
+        return Deferred(lambda: found)
 
     def marker(self) -> Pending:
         return Marker(self, self.event())

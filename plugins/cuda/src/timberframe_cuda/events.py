@@ -28,29 +28,24 @@ class Marker:
 
 
 class Copy(Marker):
-    """A Pending: a copy to the host, in order with the work of the device. target: where the GPU writes it."""
+    """A Pending: a copy to the host, in order with the work of the device. place: where the GPU writes it."""
 
     def __init__(
-        self,
-        device: Any,
-        event: cupy.cuda.Event,
-        target: Place | np.ndarray,
-        dtype: np.dtype[Any],
-        shape: tuple[int, ...],
+        self, device: Any, event: cupy.cuda.Event, place: Place, dtype: np.dtype[Any], shape: tuple[int, ...]
     ) -> None:
         super().__init__(device, event)
-        self._target, self._dtype, self._shape = target, dtype, shape
+        self._place, self._dtype, self._shape = place, dtype, shape
+        self._found: np.ndarray | None = None
         self._taking = threading.Lock()
 
     def result(self) -> np.ndarray:
         super().result()
         with self._taking:
-            if isinstance(self._target, Place):
-                place, made = self._target, np.empty(self._shape, self._dtype)
-                made.reshape(-1).view(np.uint8)[:] = place.memory[: made.nbytes]
-                self._target, place.free = made, True
-            return self._target
+            if self._found is None:
+                found = np.empty(self._shape, self._dtype)
+                found.reshape(-1).view(np.uint8)[:] = self._place.memory[: found.nbytes]
+                self._found, self._place.free = found, True
+            return self._found
 
     def __del__(self) -> None:
-        if isinstance(self._target, Place) or not self._over:  # nobody waits any more, but the GPU may still write
-            self._device.results.drop(self._event, self._target)
+        self._place.free = True

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import cupy
 
 from timberframe_sdk import Allocator
 
-
-@cache
-def pool() -> cupy.cuda.MemoryPool:
-    """Where all devices of the process have their memory from: idle blocks of each go back when one finds none."""
-    return cupy.cuda.MemoryPool()
+_pool = cupy.cuda.MemoryPool()
+"""Where all devices of the process have their memory from: idle blocks of each go back when one finds none."""
 
 
 class CudaAllocator(Allocator):
@@ -29,7 +25,7 @@ class CudaAllocator(Allocator):
     def raw(self, nbytes: int) -> Any:
         with self._device.calling():
             try:
-                return pool().malloc(max(nbytes, 1))
+                return _pool.malloc(max(nbytes, 1))
             except cupy.cuda.memory.OutOfMemoryError as e:
                 free, total = cupy.cuda.runtime.memGetInfo()
                 raise MemoryError(f"CUDA has {free} of {total} bytes free") from e
@@ -42,4 +38,4 @@ class CudaAllocator(Allocator):
     def free_idle(self) -> None:
         """Gives the memory that nobody uses back to the driver."""
         with self._device.gpu:
-            pool().free_all_blocks()
+            _pool.free_all_blocks()

@@ -9,8 +9,6 @@ from typing import Any
 import cupy
 import numpy as np
 
-from timberframe_cuda.context import finished
-
 PIECE_BYTES = 16 << 20
 """Bytes of each of the two pieces through which copies to the GPU go."""
 RESULT_BYTES = 32 << 20
@@ -63,7 +61,8 @@ class Uploads:
 
 
 class Place:
-    """A part of the memory for results. free: nobody needs it any more, not even the GPU."""
+    """A part of the memory for results. free: nobody reads it any more; what the GPU still writes there comes before
+    whatever it is given next, as all copies are on one stream."""
 
     def __init__(self, start: int, end: int, memory: np.ndarray) -> None:
         self.start, self.end, self.memory, self.free = start, end, memory, False
@@ -80,13 +79,11 @@ class Results:
         self._lock = threading.Lock()
         self._memory: np.ndarray | None = None
         self._taken: deque[Place] = deque()
-        self._dropped: deque[tuple[cupy.cuda.Event, Place | np.ndarray]] = deque()
 
     def take(self, nbytes: int) -> Place | None:
         """A place for a result; None where too many are on their way."""
         nbytes = _rounded(max(nbytes, 1))
         with self._lock:
-            self._free_dropped()
             while self._taken and self._taken[0].free:
                 self._taken.popleft()
             start = self._room(nbytes)
@@ -98,16 +95,6 @@ class Results:
             place = Place(start, start + nbytes, self._memory[start : start + nbytes])
             self._taken.append(place)
             return place
-
-    def drop(self, event: cupy.cuda.Event, target: Place | np.ndarray) -> None:
-        """Keeps what the GPU may still write to, until an event; called by destructors, it calls nothing of CUDA."""
-        self._dropped.append((event, target))
-
-    def _free_dropped(self) -> None:
-        while self._dropped and finished(self._dropped[0][0]):
-            target = self._dropped.popleft()[1]
-            if isinstance(target, Place):
-                target.free = True
 
     def _room(self, nbytes: int) -> int | None:
         """Where as many bytes are free."""

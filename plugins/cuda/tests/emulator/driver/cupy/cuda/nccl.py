@@ -73,6 +73,7 @@ class NcclCommunicator:
         self._size, self._rank, self._device = ndev, rank, runtime.getDevice()
         self._hub: Connection | None = Client(("127.0.0.1", int(port)))
         self._hub.send((ndev, rank))
+        self._status = 0
 
     def abort(self) -> None:
         if self._hub is not None:
@@ -80,8 +81,8 @@ class NcclCommunicator:
             self._hub = None
 
     def check_async_error(self) -> None:
-        if self._hub is None:
-            raise NcclError(4)
+        if self._hub is None or self._status:
+            raise NcclError(self._status or 4)
 
     def allReduce(self, sendbuf: int, recvbuf: int, count: int, datatype: int, op: int, stream: int) -> None:
         assert op == NCCL_SUM
@@ -106,11 +107,16 @@ class NcclCommunicator:
         runtime.check_stream(stream)
         if self._hub is None or runtime.streams[stream] != self._device:
             raise NcclError(4)
-        dtype = np.dtype(_DTYPES[datatype])
-        try:
-            self._hub.send_bytes(ctypes.string_at(source, count * dtype.itemsize))
-            parts = [np.frombuffer(self._hub.recv_bytes(), dtype) for _ in range(self._size)]
-        except (EOFError, OSError) as e:
-            raise NcclError(2) from e
-        made = np.ascontiguousarray(combine(parts))
-        ctypes.memmove(target, made.ctypes.data, made.nbytes)
+        dtype, hub = np.dtype(_DTYPES[datatype]), self._hub
+
+        def exchange() -> None:
+            try:
+                hub.send_bytes(ctypes.string_at(source, count * dtype.itemsize))
+                parts = [np.frombuffer(hub.recv_bytes(), dtype) for _ in range(self._size)]
+            except (EOFError, OSError):
+                self._status = 2
+                return
+            made = np.ascontiguousarray(combine(parts))
+            ctypes.memmove(target, made.ctypes.data, made.nbytes)
+
+        runtime.do(stream, exchange)

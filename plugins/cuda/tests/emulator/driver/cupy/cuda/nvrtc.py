@@ -6,7 +6,7 @@ import itertools
 import zlib
 from collections.abc import Sequence
 
-from cuda_on_cpu.program import HEADER, compiled
+from cuda_on_cpu.program import FLAGS, HEADER, compiled
 
 _numbers = itertools.count(1)
 _sources: dict[int, str] = {}
@@ -18,7 +18,8 @@ class NVRTCError(RuntimeError): ...
 
 
 def getVersion() -> tuple[int, int]:
-    return 0, zlib.crc32(HEADER.read_bytes())  # what was compiled for another header is out of date
+    """As what was compiled with another header or other flags is out of date, their checksum."""
+    return 0, zlib.crc32(" ".join((HEADER.read_text(), *FLAGS)).encode())
 
 
 def getSupportedArchs() -> tuple[int, ...]:
