@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from timberframe_accelerator import Source
 from timberframe_core import errors
 
 
@@ -48,6 +49,32 @@ def test_without_cublas_the_message_says_what_to_install(cuda: Any, monkeypatch:
     monkeypatch.setitem(sys.modules, "cupy.cuda.cublas", None)
     with pytest.raises(errors.UnavailableError, match=r"cuBLAS does not load: .*\(in nvidia-cublas-cu12\)"):
         cuda.devices({})
+
+
+def test_a_gpu_that_is_newer_than_nvrtc_gets_ptx(cuda: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    from cupy.cuda import nvrtc
+
+    monkeypatch.setenv("TIMBERFRAME_CACHE", str(tmp_path))
+    monkeypatch.setattr(nvrtc, "getSupportedArchs", lambda: (70, 75, 90))
+    monkeypatch.setattr(nvrtc, "getCUBIN", None)
+    device = cuda.devices({"count": {"CUDA": 1}, "memory_limit": {}})[0]
+    assert device.architecture == "compute_75"
+    y = device.empty(np.dtype(np.int32), (1,))
+    source = "#include <timberframe/accelerator/language.h>\nTF_KERNEL tf_one(TF_GLOBAL int *y) { y[0] = 1; }\n"
+    device.function(Source(source), "tf_one")((1,), (1,), y)
+    assert device.copy_out(y).tolist() == [1]
+
+
+def test_gpus_that_are_too_old_are_left_out(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cupy.cuda import runtime
+
+    of_new = runtime.getDeviceProperties(0)
+    monkeypatch.setattr(runtime, "getDeviceProperties", lambda number: of_new | ({} if number else {"major": 3}))
+    (device,) = cuda.devices({"count": {}, "memory_limit": {}})
+    assert (device.spec, device.number) == ("/device:CUDA:0", 1)
+    monkeypatch.setattr(runtime, "getDeviceProperties", lambda number: of_new | {"major": 3})
+    with pytest.raises(errors.UnavailableError, match=r"GPU 1 \(fibers\): NVRTC .* the GPU has 30; a CUDA version"):
+        cuda.devices({"count": {}, "memory_limit": {}})
 
 
 def test_a_gpu_that_is_not_used_is_left_alone(devices: Any) -> None:

@@ -61,7 +61,7 @@ class CudaDevice(AcceleratorDevice):
         self.gpu = self.context.gpu
         self.kernels_under_way = Kernels()
         properties = runtime.getDeviceProperties(number)
-        self.architecture = architecture(10 * properties["major"] + properties["minor"])
+        self.architecture = architecture(_capability(properties))
         self.allocator = CudaAllocator(self, limit)
         self.limits = Limits(properties["maxThreadsPerBlock"], properties["sharedMemPerBlock"])
         self.attributes = DeviceAttributes(
@@ -289,16 +289,39 @@ def _version(number: int) -> str:
 
 
 def devices(config: Mapping[str, Any]) -> list[CudaDevice]:
-    """Every GPU that CUDA sees; UnavailableError if it sees none, or lacks a library: what it is and how to get it."""
+    """Every GPU that CUDA sees and NVRTC knows.
+
+    UnavailableError where there is none, or where a library is missing: it says which, and how to get it.
+    """
     options = device_options(config, TYPE, dict.fromkeys(OPTIONS, (True, False)))
     try:
         found = runtime.getDeviceCount()
     except DRIVER_ERRORS as e:
         raise UnavailableError(f"CUDA sees no GPU: {e}; an NVIDIA GPU and its driver are required") from e
     require_libraries()
+    known = _known(found)
     made = []
-    for i in range(device_count(config, TYPE, found) if found else 0):
-        number = i % found  # more than there are: further streams on the same
+    for i in range(device_count(config, TYPE, len(known)) if known else 0):
+        number = known[i % len(known)]  # more than there are: further streams on the same
         total = runtime.getDeviceProperties(number)["totalGlobalMem"]
         made.append(CudaDevice(i, number, memory_limit(config, TYPE, total, accelerator=True), **options))
     return made
+
+
+def _known(count: int) -> list[int]:
+    """The numbers of the GPUs that NVRTC compiles for; UnavailableError where all are too old for it."""
+    known, refused = [], ""
+    for number in range(count):
+        properties = runtime.getDeviceProperties(number)
+        try:
+            architecture(_capability(properties))
+            known.append(number)
+        except RuntimeError as e:
+            refused = f"GPU {number} ({properties['name'].decode()}): {e}"
+    if refused and not known:
+        raise UnavailableError(f"{refused}; a CUDA version that knows the GPU is required")
+    return known
+
+
+def _capability(properties: Mapping[str, Any]) -> int:
+    return 10 * int(properties["major"]) + int(properties["minor"])
