@@ -35,6 +35,11 @@ class Kernels:
         self.first = self.first or name
         self.last = name
 
+    def launched_all(self, captured: Kernels) -> None:
+        """Notes the launch of a graph."""
+        self.launched(captured.first)
+        self.last = captured.last
+
     def ended(self) -> None:
         """Notes that all work has ended without an error."""
         self.first = self.last = ""

@@ -267,19 +267,20 @@ class CudaDevice(AcceleratorDevice):
                 module.load(machine_code)
                 self._modules[source] = module
             kernel = module.get_function(name)
-        gpu, streams, launched = self.gpu, self.streams, self.kernels_under_way.launched
+        gpu, streams, under_way = self.gpu, self.streams, self.kernels_under_way
 
         def run(items: Sequence[int], group: Sequence[int], *arguments: Any) -> None:
             given = [a.handle if isinstance(a, DeviceTensor) else a for a in arguments]
             blocks = tuple(n // g for n, g in zip(items, group, strict=True))
-            launched(name)
+            capture = streams.capture
+            (under_way if capture is None else capture.kernels).launched(name)
             try:
                 with gpu:
                     kernel(blocks, tuple(group), given, stream=streams.current)
             except DRIVER_ERRORS as e:
-                raise self.context.error(self.spec, e, self.kernels_under_way) from e
-            if streams.capture is not None:
-                streams.capture.pointers += [p for p in given if isinstance(p, cupy.cuda.MemoryPointer)]
+                raise self.context.error(self.spec, e, under_way) from e
+            if capture is not None:
+                capture.pointers += [p for p in given if isinstance(p, cupy.cuda.MemoryPointer)]
 
         return run
 
