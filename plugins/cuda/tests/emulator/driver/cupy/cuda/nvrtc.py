@@ -32,23 +32,28 @@ def createProgram(src: str, name: str, headers: Sequence[bytes], include_names: 
     return number
 
 
-def compileProgram(program: int, options: Sequence[str]) -> None:
+def compileProgram(prog: int, options: Sequence[str]) -> None:
     assert "-arch=sm_80" in options
     try:
-        _made[program] = compiled(_sources[program]).read_bytes()
+        _made[prog] = compiled(_sources[prog]).read_bytes()
     except RuntimeError as e:
-        _logs[program] = str(e)
+        _logs[prog] = str(e)
         raise NVRTCError("NVRTC_ERROR_COMPILATION (6)") from e
 
 
-def getProgramLog(program: int) -> str:
-    return _logs[program]
+def getProgramLog(prog: int) -> str:
+    return _logs[prog]
 
 
-def getCUBIN(program: int) -> bytes:
-    return _made[program]
+def getCUBIN(prog: int) -> bytes:
+    return _made[prog]
 
 
-def destroyProgram(program: int) -> None:
+def getPTX(prog: int) -> bytes:
+    """The same, as the driver would translate it."""
+    return _made[prog]
+
+
+def destroyProgram(prog: int) -> None:
     for table in (_sources, _logs, _made):
-        table.pop(program, None)
+        table.pop(prog, None)
