@@ -53,13 +53,14 @@ class Event:
         runtime.check_alive()
 
 
-def get_elapsed_time(start: Event, end: Event) -> float:
+def get_elapsed_time(start_event: Event, end_event: Event) -> float:
     """Milliseconds between two events."""
-    if not (start.timed and end.timed and start.mark and end.mark):
+    start, end = start_event.mark, end_event.mark
+    if not (start_event.timed and end_event.timed and start and end):
         raise runtime.CUDARuntimeError(400)  # cudaErrorInvalidResourceHandle
-    if not (start.mark.over() and end.mark.over()):
+    if not (start.over() and end.over()):
         raise runtime.CUDARuntimeError(600)  # cudaErrorNotReady
-    return 1000 * (end.mark.recorded - start.mark.recorded)
+    return 1000 * (end.recorded - start.recorded)
 
 
 class Stream:
@@ -91,7 +92,7 @@ class Stream:
         if event.mark is not None:
             event.mark.hold(self.ptr)
 
-    def begin_capture(self) -> None:
+    def begin_capture(self, mode: int | None = None) -> None:
         runtime.check_stream(self.ptr)
         runtime.captured[self.ptr] = []
 

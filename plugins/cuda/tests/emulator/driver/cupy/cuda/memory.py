@@ -88,7 +88,7 @@ class MemoryPool:
             self.free_all_blocks()
             return MemoryPointer(PooledMemory(idle, stream, size), 0)
 
-    def free_all_blocks(self) -> None:
+    def free_all_blocks(self, stream: Any = None) -> None:
         runtime.synchronize()  # as cudaFree does
         for idle in self._idle.values():
             idle.clear()

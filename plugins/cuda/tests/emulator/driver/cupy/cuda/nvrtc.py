@@ -33,30 +33,30 @@ def createProgram(src: str, name: str, headers: Sequence[bytes], include_names: 
     return number
 
 
-def compileProgram(program: int, options: Sequence[str]) -> None:
+def compileProgram(prog: int, options: Sequence[str]) -> None:
     (target,) = [o.removeprefix("-arch=") for o in options if o.startswith("-arch=")]
     assert target == "sm_80" or (target.startswith("compute_") and int(target[8:]) < 80), target
-    _targets[program] = target
+    _targets[prog] = target
     try:
-        _made[program] = compiled(_sources[program]).read_bytes()
+        _made[prog] = compiled(_sources[prog]).read_bytes()
     except RuntimeError as e:
-        _logs[program] = str(e)
+        _logs[prog] = str(e)
         raise NVRTCError("NVRTC_ERROR_COMPILATION (6)") from e
 
 
-def getProgramLog(program: int) -> str:
-    return _logs[program]
+def getProgramLog(prog: int) -> str:
+    return _logs[prog]
 
 
-def getCUBIN(program: int) -> bytes:
-    assert _targets[program].startswith("sm_")  # for others there is none
-    return _made[program]
+def getCUBIN(prog: int) -> bytes:
+    assert _targets[prog].startswith("sm_")  # for others there is none
+    return _made[prog]
 
 
-def getPTX(program: int) -> bytes:
-    return _made[program]
+def getPTX(prog: int) -> bytes:
+    return _made[prog]
 
 
-def destroyProgram(program: int) -> None:
+def destroyProgram(prog: int) -> None:
     for table in (_sources, _logs, _made, _targets):
-        table.pop(program, None)
+        table.pop(prog, None)

@@ -176,7 +176,7 @@ def memcpyAsync(dst: int, src: int, size: int, kind: int, stream: int) -> None:
         do(stream, lambda: ctypes.memmove(dst, src, size))
 
 
-def memcpyPeerAsync(dst: int, dst_device: int, src: int, src_device: int, size: int, stream: int) -> None:
+def memcpyPeerAsync(dst: int, dstDevice: int, src: int, srcDevice: int, size: int, stream: int) -> None:
     do(stream, lambda: ctypes.memmove(dst, src, size))
 
 
@@ -184,12 +184,12 @@ def memsetAsync(ptr: int, value: int, size: int, stream: int) -> None:
     do(stream, lambda: ctypes.memset(ptr, value, size))
 
 
-def deviceCanAccessPeer(device: int, peer: int) -> int:
+def deviceCanAccessPeer(device: int, peerDevice: int) -> int:
     return 1
 
 
-def deviceEnablePeerAccess(peer: int) -> None:
-    if peer == getDevice():
+def deviceEnablePeerAccess(peerDevice: int) -> None:
+    if peerDevice == getDevice():
         raise CUDARuntimeError(101)  # cudaErrorInvalidDevice
 
 
