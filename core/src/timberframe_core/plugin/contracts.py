@@ -302,6 +302,14 @@ class Device(Protocol):
     """Whether it is the host's processor under another driver, such as one of OpenCL: a request for a GPU does not
     mean it."""
 
+    @property
+    def lost(self) -> str:
+        """Why the device does nothing any more until its process ends; empty while it works.
+
+        A fact for the end of a sentence, such as ``the GPU is lost to an illegal address``. Its calls then raise
+        UnavailableError with it. What tests devices ends the process, and goes on in another.
+        """
+
     supports_by_dtype: bool
     """Whether what `supports` answers follows from op, type attrs and the kernel's label, but for ops that have a
     kernel with `suits`. The placer then asks about a few nodes of each op; otherwise about each node."""

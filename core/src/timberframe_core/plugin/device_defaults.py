@@ -46,6 +46,11 @@ class DeviceDefaults:
         """The full name that follows from `spec`."""
         return full_name(self.spec)
 
+    @property
+    def lost(self) -> str:
+        """Empty: no error of the device outlasts the call that reports it."""
+        return ""
+
     def kernel(self: Any, node: KernelNode) -> KernelDef | None:
         """The registered one that takes the node, of highest priority."""
         found: KernelDef | None = self.kernels.find(node)

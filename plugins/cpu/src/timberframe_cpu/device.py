@@ -139,7 +139,7 @@ class CpuDevice(DeviceDefaults):
 
     def close(self) -> None:
         """Gives back the memory that waits for further runs, and what was derived from constants."""
-        self.arenas.clear()
+        self.arenas.drop_idle()
         self.builder.forms.clear()
 
 

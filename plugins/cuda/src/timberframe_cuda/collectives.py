@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import cupy
 import numpy as np
-from cupy.cuda import nccl
 
 from timberframe_accelerator import DeviceTensor
-from timberframe_cuda.memory import finished
+from timberframe_cuda.context import finished
 from timberframe_sdk import CollectiveGroup, InternalError, InvalidArgumentError, Pending, UnavailableError
+
+with warnings.catch_warnings(action="ignore", category=UserWarning):  # CuPy warns at the import where there is no NCCL
+    from cupy.cuda import nccl
 
 _DTYPES = {
     "float16": "NCCL_FLOAT16", "bfloat16": "NCCL_BFLOAT16", "float32": "NCCL_FLOAT32", "float64": "NCCL_FLOAT64",

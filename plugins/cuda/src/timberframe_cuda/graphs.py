@@ -17,7 +17,7 @@ from typing import Any
 import cupy
 
 from timberframe_accelerator import AcceleratorExecutable
-from timberframe_cuda.memory import DRIVER_ERRORS
+from timberframe_cuda.context import DRIVER_ERRORS
 from timberframe_sdk import Cluster, InternalError, RunContext
 from timberframe_sdk.execution.control_flow import is_control_flow
 from timberframe_sdk.execution.steps import Step

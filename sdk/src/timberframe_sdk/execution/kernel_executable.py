@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,15 @@ class KernelExecutable:
         self._uploaded = {v.id for v in values.values() if v.kind == "const" and v.id in read}
         persistent = sum(values[i].nbytes for i in self._uploaded) + sum(p.constant_bytes for p in self.prepared)
         self.memory: Memory = self.plan.memory(persistent)
+        device.allocator.may_drop(self)
+
+    def drop_idle(self) -> bool:
+        """Drops the arenas that no run uses at present; whether there were any."""
+        idle = 0
+        with suppress(IndexError):
+            while True:
+                idle += self._free.pop().arena.nbytes
+        return idle > 0
 
     def _shared(self) -> set[int]:
         return self.transaction.value_ids

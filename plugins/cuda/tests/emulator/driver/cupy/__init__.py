@@ -4,7 +4,8 @@ Work is done when it is enqueued, or with EMULATED_STREAMS=late by a thread for 
 for it; then memory that is given back is overwritten and used again at once. What CuPy and CUDA refuse is refused here:
 a stream, a kernel or memory of another GPU than the current one, scalars of another type than the kernel's.
 EMULATED_GPUS is the number of GPUs, EMULATED_CUPY the version of CuPy whose calls these are: arguments that do not fit
-its own declarations are a TypeError.
+its own declarations are a TypeError. EMULATED_FAULT is the kernel that loses its GPU, and the error, such as
+``tf_softmax:700``.
 """
 
 import sys

@@ -50,6 +50,7 @@ class Event:
     def synchronize(self) -> None:
         if self.mark is not None:
             self.mark.wait()
+        runtime.check_alive()
 
 
 def get_elapsed_time(start_event: Event, end_event: Event) -> float:
@@ -85,6 +86,7 @@ class Stream:
         if self.ptr in runtime.captured:
             raise runtime.CUDARuntimeError(900)  # cudaErrorStreamCaptureUnsupported
         runtime.synchronize(self.ptr)
+        runtime.check_alive()
 
     def wait_event(self, event: Event) -> None:
         if event.mark is not None:
@@ -122,7 +124,12 @@ class Function:
             raise driver.CUDADriverError(400)
         items = [n * b for n, b in zip(grid, block, strict=True)]
         given = [a.ptr if isinstance(a, MemoryPointer) else a for a in args]
-        runtime.do(stream.ptr, lambda: self._program.launch(self._name, self._parameters, items, block, given))
+
+        def work() -> None:
+            self._program.launch(self._name, self._parameters, items, block, given)
+            runtime.check_fault(self._name, self._device)
+
+        runtime.do(stream.ptr, work)
 
 
 class Module:

@@ -16,6 +16,12 @@ CUBLAS_GEMM_DEFAULT = -1
 _DTYPES = {0: np.float32, 1: np.float64, 2: np.float16, 14: ml_dtypes.bfloat16}
 
 
+class CUBLASError(RuntimeError):
+    def __init__(self, status: int) -> None:
+        super().__init__(f"CUBLAS_STATUS_{status}")
+        self.status = status
+
+
 def create() -> int:
     return next(runtime.numbers)
 

@@ -12,6 +12,7 @@ _numbers = itertools.count(1)
 _sources: dict[int, str] = {}
 _logs: dict[int, str] = {}
 _made: dict[int, bytes] = {}
+_targets: dict[int, str] = {}
 
 
 class NVRTCError(RuntimeError): ...
@@ -33,7 +34,9 @@ def createProgram(src: str, name: str, headers: Sequence[bytes], include_names: 
 
 
 def compileProgram(prog: int, options: Sequence[str]) -> None:
-    assert "-arch=sm_80" in options
+    (target,) = [o.removeprefix("-arch=") for o in options if o.startswith("-arch=")]
+    assert target == "sm_80" or (target.startswith("compute_") and int(target[8:]) < 80), target
+    _targets[prog] = target
     try:
         _made[prog] = compiled(_sources[prog]).read_bytes()
     except RuntimeError as e:
@@ -46,14 +49,14 @@ def getProgramLog(prog: int) -> str:
 
 
 def getCUBIN(prog: int) -> bytes:
+    assert _targets[prog].startswith("sm_")  # for others there is none
     return _made[prog]
 
 
 def getPTX(prog: int) -> bytes:
-    """The same, as the driver would translate it."""
     return _made[prog]
 
 
 def destroyProgram(prog: int) -> None:
-    for table in (_sources, _logs, _made):
+    for table in (_sources, _logs, _made, _targets):
         table.pop(prog, None)

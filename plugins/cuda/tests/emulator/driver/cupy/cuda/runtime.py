@@ -23,6 +23,8 @@ captured: dict[int, list[Callable[[], object]]] = {}
 """What was enqueued on streams that are being captured."""
 graphs_launched = 0
 numbers = itertools.count(1)
+lost: dict[int, int] = {}
+"""The error that every call on a GPU reports, for those that a kernel has lost."""
 ASYNCHRONOUS = os.environ.get("EMULATED_STREAMS", "") == "late"
 queues: dict[int, Queue] = {}
 """The work of each stream, where streams work by themselves."""
@@ -31,9 +33,16 @@ marks: dict[int, Mark | None] = {}
 _thread = threading.local()
 
 
+_WORDS = {
+    100: "cudaErrorNoDevice: no CUDA-capable device is detected",
+    700: "cudaErrorIllegalAddress: an illegal memory access was encountered",
+    716: "cudaErrorMisalignedAddress: misaligned address",
+}
+
+
 class CUDARuntimeError(RuntimeError):
     def __init__(self, status: int) -> None:
-        super().__init__({100: "cudaErrorNoDevice: no CUDA-capable device is detected"}.get(status, str(status)))
+        super().__init__(_WORDS.get(status, str(status)))
         self.status = status
 
 
@@ -67,8 +76,22 @@ def left_devices() -> list[int]:
     return _stack("left")
 
 
+def check_alive() -> None:
+    """Raises the error to which the current GPU is lost."""
+    if getDevice() in lost:
+        raise CUDARuntimeError(lost[getDevice()])
+
+
+def check_fault(kernel: str, device: int) -> None:
+    """Loses a GPU where EMULATED_FAULT, ``<part of a name>:<error>``, is about the kernel that ran on it."""
+    part, _, error = os.environ.get("EMULATED_FAULT", "").partition(":")
+    if error and part in kernel:
+        lost[device] = int(error)
+
+
 def check_stream(stream: int) -> None:
-    """Raises unless the stream is one of the current GPU."""
+    """Raises unless the stream is one of the current GPU, which must not be lost."""
+    check_alive()
     if streams[stream] != getDevice():
         raise CUDARuntimeError(400)  # cudaErrorInvalidResourceHandle
 
@@ -146,11 +169,7 @@ def synchronize(stream: int | None = None) -> None:
 
 
 def memcpyAsync(dst: int, src: int, size: int, kind: int, stream: int) -> None:
-    if kind == memcpyHostToDevice and size < 1 << 16:
-        content = ctypes.string_at(src, size)
-        do(stream, lambda: ctypes.memmove(dst, content, size))
-    else:
-        do(stream, lambda: ctypes.memmove(dst, src, size))
+    do(stream, lambda: ctypes.memmove(dst, src, size))
 
 
 def memcpyPeerAsync(dst: int, dstDevice: int, src: int, srcDevice: int, size: int, stream: int) -> None:
@@ -171,5 +190,7 @@ def deviceEnablePeerAccess(peerDevice: int) -> None:
 
 
 def eventQuery(event: int) -> int:
+    if getDevice() in lost:
+        return lost[getDevice()]
     mark = marks[event]
     return 0 if mark is None or mark.over() else 600  # cudaErrorNotReady
