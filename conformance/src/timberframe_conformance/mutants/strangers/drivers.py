@@ -38,7 +38,7 @@ def _second_queue(r: Replacements, host: Any, name: str, run: Any) -> None:
         def on_the_other(self: Any, *given: Any) -> Any:
             if id(self) not in others:
                 others[id(self)] = None  # the second queue has none of its own
-                others[id(self)] = queue()
+                others[id(self)] = queue(self._check)
                 others[id(others[id(self)])] = others[id(self)]
             other = others[id(self)]
             return (
@@ -147,8 +147,10 @@ def _(r: Replacements, host: Any) -> None:
 )  # fmt: skip
 def _(r: Replacements, host: Any) -> None:
     def read(self: Any, source: Any) -> Any:
+        thread = threading.get_ident()
+
         def work() -> Any:
-            self.raise_failure()
+            self.raise_failure(thread)
             return source.elements()
 
         return self.add(work)
@@ -267,8 +269,8 @@ def _(r: Replacements, host: Any) -> None:
     r.replace(host.part("driver").Queue, "_raise_failure", lambda _: _drop)
 
 
-def _drop(self: Any) -> None:
-    self._failure = None
+def _drop(self: Any, *_: Any) -> None:
+    self._failures.clear()
 
 
 @planted(
@@ -298,9 +300,9 @@ def _(r: Replacements, host: Any) -> None:
     host="python",
 )
 def _(r: Replacements, host: Any) -> None:
-    def raise_failure(self: Any) -> None:
-        if self._failure is not None:
-            raise self._failure
+    def raise_failure(self: Any, *_: Any) -> None:
+        for failure in self._failures.values():
+            raise failure
 
     r.replace(host.part("driver").Queue, "_raise_failure", lambda _: raise_failure)
 
@@ -313,8 +315,9 @@ def _(r: Replacements, host: Any) -> None:
     host="python",
 )
 def _(r: Replacements, host: Any) -> None:
-    def raise_failure(self: Any) -> None:
-        waiting, self.waiting, self._failure = getattr(self, "waiting", None), self._failure, None
+    def raise_failure(self: Any, thread: int, of_tensor: Any = None) -> None:
+        waiting = getattr(self, "waiting", None)
+        self.waiting = self._failures.pop(thread, None)
         if waiting is not None:
             raise waiting
 

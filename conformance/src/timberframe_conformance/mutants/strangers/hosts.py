@@ -14,8 +14,9 @@ from timberframe_conformance.target import NoSuchDeviceError, Target, open_targe
 from timberframe_core.plugin import loader
 from timberframe_sdk.tools.new_package import TEMPLATES
 
-_opened: dict[str, Target] = {}
-"""Hosts that this process has opened, and into which no driver's bug was planted since."""
+_opened: dict[str, tuple[int, Target]] = {}
+"""Hosts that this process has opened, and into which no driver's bug was planted since, each with the generation of
+plugins whose sessions use that very device."""
 
 
 @dataclass(frozen=True)
@@ -31,14 +32,16 @@ class Host:
 
     def open(self) -> Target:
         """The device, made now if need be; NoSuchDeviceError where its hardware or driver is absent."""
-        if self.type not in _opened:
+        generation, target = _opened.get(self.type, (-1, None))
+        if target is None or generation != loader.registry.generation:
             try:
-                module = self.load()
-                loader.registry.add(self.type, module)
-                _opened[self.type] = open_target(Options(self.type))
+                if target is None:
+                    loader.registry.add(self.type, self.load())
+                target = open_target(Options(self.type))
             except ImportError as e:
                 raise NoSuchDeviceError(f"device {self.type}: {e}") from e
-        return _opened[self.type]
+            _opened[self.type] = loader.registry.generation, target
+        return target
 
     def close(self) -> None:
         """Has the next `open` make another device."""

@@ -98,7 +98,7 @@ def _(c: Call) -> Any:
     return y
 
 
-@stranger("gather-clamps", "GatherV2", "an index outside is clamped", REPORT.format(9), GATHER, host="npu")
+@stranger("gather-clamps-late", "GatherV2", "an index outside is clamped", REPORT.format(9), GATHER, host="npu")
 def _(c: Call) -> Any:
     params, indices, axis = c.inputs
     return c.reference(params, np.clip(indices, 0, max(params.shape[int(axis)] - 1, 0)), axis)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from timberframe_conformance.case import FAILING, LEVELS, SUBJECTS, Case, Result
-from timberframe_conformance.collect import collect
+from timberframe_conformance.collect import NoSuchCaseError, collect, collectors, find_case
 from timberframe_conformance.judge import judge_case
 from timberframe_conformance.mutants.strangers.base import BROKEN, Stranger
 from timberframe_conformance.mutants.strangers.hosts import HOSTS
@@ -46,21 +47,25 @@ def _first_failure(proof: Proof, mutant: Stranger, target: Target) -> Result | N
     return None
 
 
-def cases_of(mutant: Stranger, target: Target) -> Sequence[Case]:
-    """The cases of the mutant's level that may notice it, those about the device and about whole graphs last.
+def cases_of(mutant: Stranger, target: Target) -> Iterator[Case]:
+    """The cases of the mutant's level that may notice it, those of the suite about its part first.
 
     Of the last level, which no network asks for, those of the mutant's ops.
     """
     level = mutant.level if mutant.level != LEVELS[-1] else "all"
     graphs = () if level == "all" else SUBJECTS[1:]
-    found = collect(target, Options(target.name, level=level, ops=(*mutant.ops, *graphs) if mutant.ops else ()))
-    return sorted(found, key=lambda c: SUBJECTS.index(c.op) + 1 if c.op in SUBJECTS else 0)
+    options = Options(target.name, level=level, ops=(*mutant.ops, *graphs) if mutant.ops else ())
+    if not mutant.ops:
+        first = tuple(s for s in (mutant.concerns, "device") if s in collectors())
+        yield from collect(target, replace(options, suites=first))
+        options = replace(options, suites=tuple(s for s in collectors() if s not in first))
+    yield from collect(target, options)
 
 
 def _without(mutant: Stranger, noticed: Result) -> Result | None:
     """The same case on the host as it is; None where it has no such case, such as one of a kernel for several nodes."""
     target = HOSTS[mutant.host].open()
-    for case in cases_of(mutant, target):
-        if case.id == noticed.id:
-            return judge_case(case, target)
-    return None
+    try:
+        return judge_case(find_case(target, noticed.id, Options(target.name)), target)
+    except NoSuchCaseError:
+        return None

@@ -12,7 +12,7 @@ import timberframe_sdk as sdk
 from timberframe_conformance.mutants.strangers.npu.driver import ALIGNMENT, Arena, Block, Event, Queue, Tensor
 from timberframe_conformance.mutants.strangers.npu.kernels import KERNELS, reference_kernels
 
-timberframe_contract = (2, 0)
+timberframe_contract = (2, 15)
 TYPE, MEMORY = "NPU", 1 << 28
 DTYPES = ("float32", "float16", "bfloat16", "int32", "int64", "int8", "uint8", "bool")
 
@@ -37,7 +37,8 @@ class NpuDevice(sdk.KernelDevice):
 
     def __init__(self, index: int, limit: int | None, cores: int) -> None:
         super().__init__(index)
-        self.queue, self.cores = Queue(), cores
+        self.failures = sdk.Failures("launch", "copy", "compile", "queue")
+        self.queue, self.cores = Queue(self.failures.check), cores
         self.allocator = NpuAllocator(Arena(MEMORY, self.queue), limit)
         self.attributes = sdk.DeviceAttributes(memory=MEMORY, vendor="Timberframe", model="simulated", dtypes=DTYPES)
 
@@ -56,6 +57,7 @@ class NpuDevice(sdk.KernelDevice):
         self.queue.launch(lambda x, out: np.copyto(out, x), source, target)
 
     def copy_in(self, x: np.ndarray) -> Tensor:
+        self.failures.check("copy")
         tensor = self.empty(x.dtype, x.shape)
         tensor.elements()[...] = x  # nobody uses that memory, see Arena
         return tensor

@@ -46,11 +46,16 @@ class Event:
 
 
 class Queue:
-    """Does what it is given in order, on a thread of its own. A failed launch is the error of whatever comes next."""
+    """Does what it is given in order, on a thread of its own.
 
-    def __init__(self) -> None:
+    The error of a failed launch is raised by what the thread that launched it asks for next. check: raises failures
+    that are asked for, see `sdk.Failures`.
+    """
+
+    def __init__(self, check: Callable[[str], None]) -> None:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-        self._failure: Exception | None = None
+        self._failures: dict[int, Exception] = {}
+        self._check = check
         threading.Thread(target=self._run, daemon=True).start()
 
     def _run(self) -> None:
@@ -69,34 +74,43 @@ class Queue:
 
     def launch(self, kernel: Callable[..., Any], *tensors: Tensor) -> None:
         """Calls a kernel with the elements of tensors."""
-        self.add(lambda: self._call(kernel, tensors))
+        self._check("queue")
+        thread = threading.get_ident()
+        self.add(lambda: self._call(thread, kernel, tensors))
 
     def call(self, kernel: Callable[..., Any], *tensors: Tensor) -> Any:
         """Calls a kernel, and waits for what it returns."""
         return self.add(lambda: kernel(*(t.elements() for t in tensors))).result()
 
-    def _call(self, kernel: Callable[..., Any], tensors: tuple[Tensor, ...]) -> None:
+    def _call(self, thread: int, kernel: Callable[..., Any], tensors: tuple[Tensor, ...]) -> None:
         try:
+            self._check("launch")
             kernel(*(t.elements() for t in tensors))
         except Exception as e:
-            self._failure = e
+            self._failures[thread] = e
 
     def read(self, source: Tensor) -> Event:
         """Copies a tensor to the host: the event's result."""
 
+        self._check("queue")
+        thread = threading.get_ident()
+
         def work() -> np.ndarray:
-            self.raise_failure()
+            self._check("copy")
+            self.raise_failure(thread)
             return source.elements().copy()
 
         return self.add(work)
 
     def marker(self) -> Event:
         """Is done when everything before it is."""
-        return self.add(self.raise_failure)
+        self._check("queue")
+        thread = threading.get_ident()
+        return self.add(lambda: self.raise_failure(thread))
 
-    def raise_failure(self) -> None:
-        """Raises the error of a launch that failed, once."""
-        failure, self._failure = self._failure, None
+    def raise_failure(self, thread: int) -> None:
+        """Raises the error of a launch of a thread, once."""
+        failure = self._failures.pop(thread, None)
         if failure is not None:
             raise failure
 
