@@ -12,6 +12,7 @@ KINDS = {
     "python": "a driver with a queue and memory of its own, called from Python",
     "c": "kernels in C, through cffi",
     "opencl": "a driver that compiles OpenCL C, with the kernels of timberframe-accelerator",
+    "npu": "an arena, a queue, weights packed into lanes of channels, numbers of 16 bits",
     "compiler": "a toolchain that compiles whole graphs",
 }
 
