@@ -76,6 +76,8 @@ def _public(module: ModuleType) -> list[str]:
 
 
 def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    space, _, last = name.rpartition(".")
+
     @wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
         try:
@@ -88,6 +90,8 @@ def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
             kind = next(error for raw, error in _RAW.items() if isinstance(e, raw))
             raise kind(f"{name}: {type(e).__name__}: {e}; arguments of the kinds that it documents are required") from e
 
+    if function.__name__ != "__init__":  # pickles name a function by where it is offered
+        call.__module__, call.__qualname__ = f"timberframe{space.removeprefix('tf')}", last
     return call
 
 
