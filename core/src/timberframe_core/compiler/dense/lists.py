@@ -89,7 +89,17 @@ class Dense:
         """All that a loop can know of the list that it begins with; a list of lists equals itself alone."""
         constant = None if self.constant is None else (self.constant.shape, self.constant.tobytes())
         length = self.length if isinstance(self.length, int) else None
-        return self.dtype, self.element, self.capacity, length, self.offset, constant, self.inner, self.array, self.written
+        return (
+            self.dtype,
+            self.element,
+            self.capacity,
+            length,
+            self.offset,
+            constant,
+            self.inner,
+            self.array,
+            self.written,
+        )
 
     def with_element(self, shape: Shape) -> Dense:
         """The list with the element shape of an element that is put in, whose shape must be fully known."""
