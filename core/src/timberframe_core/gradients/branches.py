@@ -22,7 +22,7 @@ from timberframe_core.graph.function import FuncGraph, common_shapes, set_handle
 from timberframe_core.graph.graph import get_default_graph
 from timberframe_core.graph.growth import extend_operation
 from timberframe_core.graph.operation import Operation, Tensor
-from timberframe_core.shapes import is_static
+from timberframe_core.shapes import Shape, is_static
 
 
 class _Forward:
@@ -38,16 +38,24 @@ class _Forward:
         self.functions = [private_copy(op, name) for name in op.op_def.functions(op.attrs)]
         self._results = len(op.outputs)
         self._kept_shapes: list[Shape] = []
+        self._places = {f: {t: i for i, t in enumerate(f.outputs)} for f in self.functions}
         self._stand_ins: dict[Any, Tensor] = {}
 
     def keep(self, function: FuncGraph, tensor: Tensor) -> Tensor:
-        """One more output of the operation: a tensor of one function, of no meaning where another one runs."""
+        """The output of the operation that is a tensor of one function, of no meaning where another one runs.
+
+        It may be there already: the same branch was differentiated before, or gives the tensor as its result.
+        """
+        place = self._places[function].get(tensor)
+        if place is not None:
+            return self.op.outputs[place]
         if tensor.dtype is resource:
             raise UnimplementedError(
                 f"{self.op.type} '{self.op.name}': its gradient needs the handle '{tensor.name}' that function "
                 f"'{function.name}' makes; handles must come from outside",
                 self.op.name,
             )
+        self._places[function][tensor] = len(self.op.outputs)
         for other in self.functions:
             other.outputs.append(tensor if other is function else self._stand_in(other, tensor))
         shape = tensor.static_shape
