@@ -169,11 +169,7 @@ def synchronize(stream: int | None = None) -> None:
 
 
 def memcpyAsync(dst: int, src: int, size: int, kind: int, stream: int) -> None:
-    if kind == memcpyHostToDevice and size < 1 << 16:
-        content = ctypes.string_at(src, size)
-        do(stream, lambda: ctypes.memmove(dst, content, size))
-    else:
-        do(stream, lambda: ctypes.memmove(dst, src, size))
+    do(stream, lambda: ctypes.memmove(dst, src, size))
 
 
 def memcpyPeerAsync(dst: int, dstDevice: int, src: int, srcDevice: int, size: int, stream: int) -> None:
