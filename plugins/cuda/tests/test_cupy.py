@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 
 SOURCES = Path(__file__).parents[1] / "src" / "timberframe_cuda"
-ROOTS = {"cupy": "cupy", "runtime": "cupy.cuda.runtime", "nvrtc": "cupy.cuda.nvrtc", "cublas": "cupy.cuda.cublas"} | {
-    "nccl": "cupy.cuda.nccl"
-}
+ROOTS = {"cupy": "cupy", "runtime": "cupy.cuda.runtime", "nvrtc": "cupy.cuda.nvrtc", "nccl": "cupy.cuda.nccl"}
 
 
 def calls() -> Iterator[tuple[str, ...]]:

@@ -11,12 +11,21 @@ import cupy
 import numpy as np
 from cupy.cuda import nvrtc, runtime
 
-from timberframe_accelerator import DTYPES, UNSUPPORTED_OPS, AcceleratorDevice, DeviceTensor, Function, Limits
+from timberframe_accelerator import (
+    DTYPES,
+    UNSUPPORTED_OPS,
+    AcceleratorDevice,
+    DeviceTensor,
+    Function,
+    Limits,
+    Multiplication,
+)
 from timberframe_cuda.collectives import Nccl, library
 from timberframe_cuda.compiler import architecture, compiled
 from timberframe_cuda.events import Enqueued
 from timberframe_cuda.graphs import CapturingExecutable, Streams
 from timberframe_cuda.memory import DRIVER_ERRORS, CudaAllocator, PinnedMemory, device_error
+from timberframe_cuda.products import Products
 from timberframe_sdk import (
     Buffer,
     CollectiveGroup,
@@ -70,6 +79,7 @@ class CudaDevice(AcceleratorDevice):
         self.dlpack_device, self.dlpack_stream = (2, number), self.stream.ptr  # kDLCUDA
         self.collective_library = library()
         self.pinned = PinnedMemory()
+        self._products = Products(self)
         self._modules: dict[str, cupy.cuda.Module] = {}  # for good: unloading one may disturb a capture
         self._peers = {number}
 
@@ -199,6 +209,9 @@ class CudaDevice(AcceleratorDevice):
         self.allocator.free_idle()
 
     # Kernels
+
+    def multiplier(self, wanted: Multiplication) -> Function | None:
+        return self._products.multiplier(wanted)
 
     def build(self, source: str, name: str) -> Function:
         with self.calling():

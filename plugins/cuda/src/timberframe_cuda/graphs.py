@@ -1,8 +1,8 @@
 """Launches captured into CUDA graphs: launches that repeat with the same addresses are enqueued by one call.
 
 A cluster's steps are cut into segments: those that only launch kernels are captured, at the second run on the same
-addresses; those that draw random numbers, read from the device or call cuBLAS run as they are. Capturing executes
-nothing, so steps that cannot be captured are run as they are.
+addresses; those that draw random numbers or read from the device run as they are. Capturing executes nothing, so steps
+that cannot be captured are run as they are.
 """
 
 from __future__ import annotations
@@ -58,6 +58,11 @@ class Streams:
     def current(self) -> cupy.cuda.Stream:
         """Where the work of this thread goes."""
         return self.main if self.capture is None else self._captured
+
+    @property
+    def all(self) -> tuple[cupy.cuda.Stream, cupy.cuda.Stream]:
+        """Both streams."""
+        return self.main, self._captured
 
     def refuse_in_capture(self) -> None:
         """Raises InternalError where this thread captures: graphs hold kernels and copies on the device alone."""
