@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import cupy
 import numpy as np
@@ -19,18 +19,19 @@ from timberframe_accelerator import (
     Function,
     Limits,
     Multiplication,
+    Source,
 )
 from timberframe_cuda.collectives import Nccl, library
-from timberframe_cuda.compiler import architecture, compiled
+from timberframe_cuda.compiler import architecture
 from timberframe_cuda.events import Enqueued
 from timberframe_cuda.graphs import CapturingExecutable, Streams
 from timberframe_cuda.memory import DRIVER_ERRORS, CudaAllocator, PinnedMemory, device_error
+from timberframe_cuda.modules import Kernel, Modules
 from timberframe_cuda.products import Products
 from timberframe_sdk import (
     Buffer,
     CollectiveGroup,
     DeviceAttributes,
-    InternalError,
     Pending,
     UnavailableError,
     device_count,
@@ -80,7 +81,7 @@ class CudaDevice(AcceleratorDevice):
         self.collective_library = library()
         self.pinned = PinnedMemory()
         self._products = Products(self)
-        self._modules: dict[str, cupy.cuda.Module] = {}  # for good: unloading one may disturb a capture
+        self.modules = Modules(self)
         self._peers = {number}
 
     @contextmanager
@@ -213,32 +214,11 @@ class CudaDevice(AcceleratorDevice):
     def multiplier(self, wanted: Multiplication) -> Function | None:
         return self._products.multiplier(wanted)
 
+    def function(self, source: Source, name: str) -> Function:
+        return self.modules.use(cast(Kernel, super().function(source, name)))
+
     def build(self, source: str, name: str) -> Function:
-        with self.calling():
-            module = self._modules.get(source)
-            if module is None:
-                try:
-                    machine_code = compiled(source, self.architecture)
-                except RuntimeError as e:
-                    raise InternalError(f"{self.spec}: NVRTC refuses a source with the message\n{e}\n{source}") from e
-                module = cupy.cuda.Module()
-                module.load(machine_code)
-                self._modules[source] = module
-            kernel = module.get_function(name)
-        gpu, streams, spec = self.gpu, self.streams, self.spec
-
-        def run(items: Sequence[int], group: Sequence[int], *arguments: Any) -> None:
-            given = [a.handle if isinstance(a, DeviceTensor) else a for a in arguments]
-            blocks = tuple(n // g for n, g in zip(items, group, strict=True))
-            try:
-                with gpu:
-                    kernel(blocks, tuple(group), given, stream=streams.current)
-            except DRIVER_ERRORS as e:
-                raise device_error(spec, e) from e
-            if streams.capture is not None:
-                streams.capture.pointers += [p for p in given if isinstance(p, cupy.cuda.MemoryPointer)]
-
-        return run
+        return self.modules.kernel(source, name)
 
 
 def _version(number: int) -> str:

@@ -18,7 +18,7 @@ import cupy
 
 from timberframe_accelerator import AcceleratorExecutable
 from timberframe_cuda.memory import DRIVER_ERRORS
-from timberframe_sdk import Cluster, InternalError, RunContext
+from timberframe_sdk import Cluster, InternalError, KernelDef, KernelNode, RunContext
 from timberframe_sdk.execution.control_flow import is_control_flow
 from timberframe_sdk.execution.steps import Step
 
@@ -86,9 +86,15 @@ class CapturingExecutable(AcceleratorExecutable):
     """A cluster as launches and graphs of launches."""
 
     def __init__(self, device: Any, cluster: Cluster) -> None:
-        super().__init__(device, cluster)
+        with device.modules.together():
+            super().__init__(device, cluster)
         self._segments = list(_segments(self.steps)) if device.options["graphs"] else []
         self._lock = threading.Lock()
+
+    def _build(self, node: KernelNode, kernel: KernelDef | None) -> Any:
+        device: Any = self.device
+        with device.modules.asking(node):
+            return super()._build(node, kernel)
 
     def _launch(self, slots: list[Any], context: RunContext) -> dict[int, tuple[int, ...]]:
         if context.mode != "fast" or context.trace is not None or not self._segments:
