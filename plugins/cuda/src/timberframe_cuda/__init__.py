@@ -23,11 +23,10 @@ def timberframe_devices(config: Mapping[str, Any]) -> list[Device]:
 
 @hookimpl
 def timberframe_kernels() -> list[KernelDef]:
-    """The SDK's kernels in CUDA C++, and cuBLAS's products where it is installed."""
+    """The SDK's kernels in CUDA C++; those of products call cuBLAS where it is installed."""
     from timberframe_accelerator.kernels import accelerator_kernels
-    from timberframe_cuda.products import cublas_kernels
 
-    return [*accelerator_kernels("CUDA"), *cublas_kernels()]
+    return accelerator_kernels("CUDA")
 
 
 @hookimpl
