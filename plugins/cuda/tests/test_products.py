@@ -78,6 +78,15 @@ def test_a_failure_of_cublas_is_an_error_of_its_kind(
         product(device, wanted, *[np.ones((2, 2), np.float32)] * 3)
 
 
+def test_handles_go_back_when_the_device_is_closed(device: Any) -> None:
+    from cupy.cuda import cublas
+
+    assert device.multiplier(Multiplication(2, 2, 2, (False, False), (2, 2, 2), (FLOAT32,) * 3)) is not None
+    assert len(cublas._handles) == 2
+    device.close()
+    assert not cublas._handles
+
+
 def test_a_gpu_without_memory_for_the_workspace_says_so(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from cupy.cuda import runtime
 

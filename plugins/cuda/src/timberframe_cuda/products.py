@@ -66,6 +66,18 @@ def library() -> Any:
     return found
 
 
+def is_served(wanted: Multiplication) -> bool:
+    """Whether cuBLAS computes products of these dtypes and sizes."""
+    x, y, result = (t.name for t in wanted.types)
+    numbers = wanted.rows, wanted.columns, wanted.depth, wanted.count, *wanted.pitches
+    return x == y and x in _DATA and result in (x, _sums(x)) and max(numbers) <= _MOST and min(numbers) >= 1
+
+
+def _sums(name: str) -> str:
+    """The dtype in which products of a dtype are added."""
+    return "float64" if name == "float64" else "float32"
+
+
 def blas_error(spec: str, function: str, status: int) -> OpError:
     """The error for a call of cuBLAS that failed."""
     kind, words = _STATUS.get(status, (InternalError, f"status {status}"))
@@ -84,17 +96,15 @@ class Products:
 
     def multiplier(self, wanted: Multiplication) -> Function | None:
         """See `AcceleratorDevice.multiplier`; None for dtypes and sizes that cuBLAS does not take."""
-        names = [t.name for t in wanted.types]
-        sums = "float64" if names[0] == "float64" else "float32"
-        numbers = wanted.rows, wanted.columns, wanted.depth, wanted.count, *wanted.pitches
-        served = names[0] == names[1] and names[0] in _DATA and names[2] in (names[0], sums)
-        if not served or max(numbers) > _MOST or min(numbers) < 1:
+        if not is_served(wanted):
             return None
         self._prepare()
-        return self._function(wanted, names, sums)
+        return self._function(wanted)
 
-    def _function(self, wanted: Multiplication, names: Sequence[str], sums: str) -> Function:
+    def _function(self, wanted: Multiplication) -> Function:
         """cuBLAS goes by columns, so it sees the transposes: result' = y' x'."""
+        names = [t.name for t in wanted.types]
+        sums = _sums(names[0])
         device, handles, calling = self._device, self._handles, self._calling
         compute = _COMPUTE_FLOAT64 if sums == "float64" else _COMPUTE_FLOAT32
         if names[0] == "float32" and device.options["tf32"]:
