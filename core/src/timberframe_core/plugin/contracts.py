@@ -205,7 +205,9 @@ class Memory:
 
 
 class TraceSink(Protocol):
-    """Where a traced run reports what it did."""
+    """Where a traced run reports what it did. start: when it began, in nanoseconds of time.perf_counter_ns."""
+
+    start: int
 
     def event(self, name: str, category: str, start: int, end: int, track: str, **details: Any) -> None:
         """A thing that took from `start` to `end` (nanoseconds of time.perf_counter_ns) on a device's track."""
@@ -354,6 +356,16 @@ class Device(Protocol):
 
     def synchronize(self) -> None:
         """Waits for all pending work and raises its errors."""
+
+    def inject_failure(self, kind: str) -> bool:
+        """Has the next piece of work of a kind fail once, as the driver's own failures do; False where it cannot.
+
+        kind: "launch" of a kernel or of a copy within the device, "copy" from or to the host, "allocation", "compile",
+        or "queue", which refuses what comes next. Conformance calls it. The run that the work belongs to raises an
+        error that says what failed: at once, or from its next copy out, marker or synchronize. Where the device was
+        asked to wait for each node, as in traced runs, the error names the node. Variables keep their values, and all
+        other runs are as before.
+        """
 
     def close(self) -> None:
         """Gives back what the device holds.

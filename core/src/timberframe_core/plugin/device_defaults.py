@@ -79,6 +79,12 @@ class DeviceDefaults:
     def synchronize(self) -> None:
         """Nothing is pending: a run has ended when it returns."""
 
+    def inject_failure(self: Any, kind: str) -> bool:
+        """The allocator's next allocation fails; the device can fail at nothing else."""
+        if kind == "allocation":
+            self.allocator.fail_at = 0
+        return kind == "allocation"
+
     def close(self) -> None:
         """There is nothing to give back."""
 

@@ -147,6 +147,8 @@ class KernelExecutable:
                 with Running(context):
                     shapes = self._launch(slots, context if guards is None else self._checking(guards, slots, context))
                 late = self.status_slot is not None and not self._checked_now(instance, context)
+                if self.status_slot is None and self.device.asynchronous and self.transaction.updates:
+                    context.cancel.wait(self.device.marker())  # a version is committed when it is known to be good
                 if guards is not None:
                     guards.check()
                     for value in self.owned:
@@ -178,7 +180,8 @@ class KernelExecutable:
         source = prepared.source
         if source.kind == "const" and slots[prepared.slot] is not None and context.trace is None:
             return
-        form = self.device.forms.get(prepared.node, source, prepared.given, slots[source.id])
+        timed = None if context.trace is None else self.device.timed
+        form = self.device.forms.get(prepared.node, source, prepared.given, slots[source.id], timed)
         slots[prepared.slot] = form.array
         if context.trace is not None:
             form.report(context.trace, prepared.node, prepared.given.input, self.device.spec)
