@@ -53,7 +53,7 @@ def log(source: str, flags: Sequence[str]) -> str:
     return text.value.decode().strip() or ("" if status == 0 else f"status {status}")
 
 
-class Machine:
+class Nvrtc:
     """`cupy.cuda.nvrtc` as far as `timberframe_cuda.compiler` calls it, where CuPy is not installed."""
 
     class NVRTCError(RuntimeError): ...
@@ -101,7 +101,7 @@ def as_cupy() -> Iterator[None]:
     """Puts NVRTC in the place of CuPy's module, and takes it away again."""
     names = "cupy", "cupy.cuda"
     modules: dict[str, Any] = {name: ModuleType(name) for name in names}
-    modules["cupy.cuda"].nvrtc = Machine()
+    modules["cupy.cuda"].nvrtc = Nvrtc()
     before = {name: sys.modules.get(name) for name in names}
     sys.modules.update(modules)
     try:

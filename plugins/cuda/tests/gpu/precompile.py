@@ -6,14 +6,14 @@ usage: TIMBERFRAME_CACHE=<folder> precompile.py [--arch sm_90] [op ...]
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "emulator"))
 import nvrtc
 from kernel_sources import kernel_sources
-from timberframe_cuda import compiler
+from timberframe_cuda.precompile import precompile
 from timberframe_sdk import cache_folder
 
 
@@ -22,15 +22,10 @@ def main() -> int:
     parser.add_argument("--arch", default="sm_90")
     parser.add_argument("ops", nargs="*")
     given = parser.parse_args()
-    sources = kernel_sources(1000, given.ops)
-
-    def keep(source: str) -> None:
-        compiler.compiled(source, given.arch)
-
-    with nvrtc.as_cupy(), ThreadPoolExecutor() as pool:  # NVRTC works without Python's lock
-        list(pool.map(keep, sources))
-    print(f"NVRTC {nvrtc.version()}, {given.arch}: {len(sources)} sources in {cache_folder('cuda')}")
-    return 0
+    with nvrtc.as_cupy():
+        count, refused = precompile(kernel_sources(1000, given.ops), [given.arch], os.cpu_count() or 1)
+    print(*refused, f"NVRTC {nvrtc.version()}, {given.arch}: {count} sources in {cache_folder('cuda')}", sep="\n")
+    return int(bool(refused))
 
 
 if __name__ == "__main__":
