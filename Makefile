@@ -41,6 +41,7 @@ NATIVE := $(shell find plugins/cpu sdk/src/timberframe_sdk/include -type f \
   -not -path '*/build/*' -not -path '*/tests/*' -not -name '*.md' -not -name '*.pyc' 2>/dev/null)
 
 CPU_BUILD := plugins/cpu/build/wheel
+EMULATOR := plugins/cuda/tests/emulator
 GPU_TRIAL := plugins/cuda/build/gpu
 NVRTC := $(shell sed -n 's/^nvidia-cuda-nvrtc==//p' constraints.txt)
 # A warning of the C compiler is an error where changes are judged; elsewhere, with a newer compiler, it is none.
@@ -133,6 +134,11 @@ endif
 	@time TIMBERFRAME_PLUGINS=reference $(BIN)/pytest core/tests
 	@echo "== all CUDA sources"
 	@time $(BIN)/python plugins/cuda/tests/test_nvrtc.py
+	@echo "== registers, stack, spills and shared memory of all CUDA kernels"
+	@time $(BIN)/python $(EMULATOR)/kernel_figures.py --check
+	@echo "== CUDA on emulated streams that work late, the commit's share"
+	@time EMULATED_STREAMS=late PYTHONPATH=$(abspath $(EMULATOR)):$(abspath $(EMULATOR))/driver \
+	  $(BIN)/conformance run --device=cuda --share commit/40
 	@echo "== all mutants"
 	@time $(BIN)/conformance mutants
 	@echo "== random graphs on the CPU, and known bugs of the framework that they must find"
@@ -219,8 +225,8 @@ try-wheels: release setup
 # What a machine with a GPU is to be given and to run, tried on the emulator, so that it works when there is one.
 try-gpu-script: release setup
 	@echo "== preparing for a GPU machine"
-	@time plugins/cuda/tests/gpu/prepare.sh --built --nvrtc $(NVRTC) Softmax \
-	  --python $$($(BIN)/python -c "import sys; print('%d.%d' % sys.version_info[:2])")
+	@time plugins/cuda/tests/gpu/prepare.sh --built --nvrtc $(NVRTC) \
+	  --python $$($(BIN)/python -c "import sys; print('%d.%d' % sys.version_info[:2])") Softmax
 	@echo "== the script for a GPU machine, on the emulator"
 	@time OUT=$(GPU_TRIAL) PYTHON=$(abspath $(BIN)/python) plugins/cuda/tests/on_gpu.sh --emulated
 
