@@ -39,7 +39,8 @@ tfr.leave()
 """
 
 
-DTYPES = "half bfloat16 float32 float64 int8 uint8 int32 uint32 int64 uint64 complex64 complex128".split()
+REALS = ["half", "bfloat16", "float32", "float64"]
+INTEGERS = ["int8", "uint8", "int32", "uint32", "int64", "uint64"]
 
 
 class Members:
