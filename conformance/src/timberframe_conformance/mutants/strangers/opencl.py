@@ -52,13 +52,6 @@ def _(r: Replacements, host: Any) -> None:
     )  # fmt: skip
 
 
-@planted("opencl-relu-past-end", "an element after the last is written", "hashcat/hashcat#4889", op="Relu", **OPENCL)
-def _(r: Replacements, host: Any) -> None:
-    _source(
-        r, host, "TF_EACH(i, count) {", "if (tf_global_id(0) == 0) y[count] = 7; TF_EACH(i, count) {", "acmeopencl_relu"
-    )
-
-
 @planted(
     "opencl-read-not-waited-for",
     "what a started copy gives is not waited for",
