@@ -100,8 +100,8 @@ class GraphCopy:
         self.ran: dict[Operation, list[Operation]] = {}
         self.bounds: Bounds = {} if outer is None else outer.bounds
         self._learned: dict[Any, tuple[list[ListVariable | None], bool]] = {} if outer is None else outer._learned
-        """The last assumptions of loops, by how their lists and shapes begin. The body of a loop is copied several times;
-        a loop in it would otherwise find out the same each time, which multiplies with each level."""
+        """The last assumptions of loops, by how their lists and shapes begin. The body of a loop is copied several
+        times; a loop in it would otherwise find out the same each time, which multiplies with each level."""
         self._live: dict[Operation, list[int]] = {}
         """Of each loop, the loop variables that matter."""
 
