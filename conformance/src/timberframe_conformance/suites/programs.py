@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from timberframe_conformance.case import LEVELS
-from timberframe_conformance.suites.checks import Checks, same, tf
+from timberframe_conformance.suites.checks import Checks, in_threads, same, tf
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
@@ -20,6 +20,7 @@ check = Checks(SUITE, LEVELS[0])
 collect = check.collect
 BATCHES = (2, 7, 3, 301, 1, 5)
 """Those that grow, shrink, are odd, no power of two and no multiple of what kernels compute at once."""
+THREADS, RUNS = 4, 20
 SIZES = (8, 24)
 """Of square matrices: one is small enough to be written into a program, the other is not."""
 
@@ -131,6 +132,63 @@ def _read_by_several(target: Target, graph: Any) -> None:
             chosen = list(order)
             for i, found in zip(chosen, session.run([fetches[i] for i in chosen], {x: a}), strict=True):
                 same(found, wanted[i], f"result {i + 1} of 5 that rest on one product")
+
+
+@check("Graph", "versions")
+def _versions(target: Target, graph: Any) -> None:
+    """Weights in variables that change between runs, in two sessions that each have their own."""
+    x, images = tf.placeholder(tf.float32, (None, 6)), tf.placeholder(tf.float32, (None, 6, 6, 1))
+    w = tf.get_variable("w", initializer=_integers(6, 8), use_resource=True)
+    filters = tf.get_variable("filters", initializer=_integers(5, 5, 1, 3), use_resource=True)
+    new = tf.placeholder(tf.float32, (6, 8)), tf.placeholder(tf.float32, (5, 5, 1, 3))
+    changes = [tf.assign(w, new[0]).op, tf.assign(filters, new[1]).op]
+    fetches = [tf.matmul(x, w), tf.nn.conv2d(images, filters, [1, 1, 1, 1], "SAME")]
+    rows, pictures = _integers(3, 6), _integers(2, 6, 6, 1)
+    with target.session(graph) as one, target.session(graph) as other:
+        for session in (one, other):
+            session.run(tf.global_variables_initializer())
+        for session, step in ((one, 2), (other, 3), (one, 4), (other, 5)):
+            values = _integers(6, 8, step=step), _integers(5, 5, 1, 3, step=step)
+            session.run(changes, dict(zip(new, values, strict=True)))
+            for number in range(2):
+                found = session.run(fetches, {x: rows, images: pictures})
+                what = f"run {number + 1} after the weights of its session changed"
+                same(found[0], rows @ values[0], f"the product in {what}")
+                same(found[1], _convolved(pictures, values[1]), f"the convolution in {what}")
+
+
+@check("Graph", "threads")
+def _threads(target: Target, graph: Any) -> None:
+    """Numbers of threads, of which some do not divide the work."""
+    weights = _integers(20, 32)
+    x = tf.placeholder(tf.float32, (None, 20))
+    y = tf.nn.relu(tf.matmul(x, tf.constant(weights)))
+    for threads in (1, 2, 3, 4, 5, 7):
+        with target.session(graph, intra_op_parallelism_threads=threads) as session:
+            for batch in BATCHES:
+                a = _integers(batch, 20)
+                same(session.run(y, {x: a}), np.maximum(a @ weights, 0), f"{batch} rows with {threads} threads")
+
+
+@check("Graph", "at-once")
+def _at_once(target: Target, graph: Any) -> None:
+    """One program that several threads run at once, each on inputs of its own."""
+    filters, weights = _integers(5, 5, 1, 3), _integers(108, 8)
+    x = tf.placeholder(tf.float32, (None, 6, 6, 1))
+    y = tf.nn.conv2d(x, tf.constant(filters), [1, 1, 1, 1], "SAME")
+    z = tf.matmul(tf.reshape(tf.nn.relu(y), [-1, 108]), tf.constant(weights))
+    with target.session(graph) as session:
+
+        def work(number: int) -> None:
+            images = _integers(number + 1, 6, 6, 1, step=number)
+            wanted = _convolved(images, filters)
+            product = np.maximum(wanted, 0).reshape(-1, 108) @ weights
+            for _ in range(RUNS):
+                got = session.run([y, z], {x: images})
+                same(got[0], wanted, f"the convolution in thread {number} of {THREADS}")
+                same(got[1], product, f"the product in thread {number} of {THREADS}")
+
+        in_threads(work, THREADS)
 
 
 @check("Graph", "windows", LEVELS[-1])
