@@ -20,7 +20,7 @@ check = Checks(SUITE, LEVELS[0])
 collect = check.collect
 BATCHES = (2, 7, 3, 301, 1, 5)
 """Those that grow, shrink, are odd, no power of two and no multiple of what kernels compute at once."""
-THREADS, RUNS = 4, 20
+THREADS, RUNS, NODES = 4, 12, 12
 SIZES = (8, 24)
 """Of square matrices: one is small enough to be written into a program, the other is not."""
 
@@ -173,20 +173,22 @@ def _threads(target: Target, graph: Any) -> None:
 @check("Graph", "at-once")
 def _at_once(target: Target, graph: Any) -> None:
     """One program that several threads run at once, each on inputs of its own."""
-    filters, weights = _integers(5, 5, 1, 3), _integers(108, 8)
+    filters = [_integers(5, 5, 1, 3, step=s) for s in range(NODES)]
+    weights = _integers(108, 8)
     x = tf.placeholder(tf.float32, (None, 6, 6, 1))
-    y = tf.nn.conv2d(x, tf.constant(filters), [1, 1, 1, 1], "SAME")
-    z = tf.matmul(tf.reshape(tf.nn.relu(y), [-1, 108]), tf.constant(weights))
+    y = [tf.nn.conv2d(x, tf.constant(f), [1, 1, 1, 1], "SAME") for f in filters]
+    z = tf.matmul(tf.reshape(tf.nn.relu(y[-1]), [-1, 108]), tf.constant(weights))
     with target.session(graph) as session:
 
         def work(number: int) -> None:
             images = _integers(number + 1, 6, 6, 1, step=number)
-            wanted = _convolved(images, filters)
-            product = np.maximum(wanted, 0).reshape(-1, 108) @ weights
+            wanted = [_convolved(images, f) for f in filters]
+            product = np.maximum(wanted[-1], 0).reshape(-1, 108) @ weights
             for _ in range(RUNS):
-                got = session.run([y, z], {x: images})
-                same(got[0], wanted, f"the convolution in thread {number} of {THREADS}")
-                same(got[1], product, f"the product in thread {number} of {THREADS}")
+                *got, last = session.run([*y, z], {x: images})
+                for found, right in zip(got, wanted, strict=True):
+                    same(found, right, f"a convolution in thread {number} of {THREADS}")
+                same(last, product, f"the product in thread {number} of {THREADS}")
 
         in_threads(work, THREADS)
 
