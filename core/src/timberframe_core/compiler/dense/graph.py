@@ -93,7 +93,7 @@ class GraphCopy:
 
     def __init__(self, graph: Graph, known: Mapping[Tensor, Any], outer: GraphCopy | None = None) -> None:
         self.graph = graph
-        self.depth = 0 if outer is None else outer.depth + 1
+        self.depth: int = 0 if outer is None else outer.depth + 1
         if self.depth > _DEEPEST:
             raise NotDenseError("functions are nested too deep, or recursive")
         self.known: dict[Tensor, Any] = dict(known)
