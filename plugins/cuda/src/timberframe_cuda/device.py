@@ -26,6 +26,7 @@ from timberframe_sdk import (
     CollectiveGroup,
     Deferred,
     DeviceAttributes,
+    Failures,
     InternalError,
     OpError,
     Pending,
@@ -56,6 +57,7 @@ class CudaDevice(AcceleratorDevice):
 
     def __init__(self, index: int, number: int, limit: int | None = None, **options: bool) -> None:
         super().__init__(index)
+        self.failures = Failures("launch", "copy", "compile", "queue")
         self.number, self.options = number, OPTIONS | options
         self.context = context(number)
         self.gpu = self.context.gpu
@@ -164,9 +166,11 @@ class CudaDevice(AcceleratorDevice):
                 runtime.memcpyAsync(target, source, nbytes, kind, self.streams.current.ptr)
 
     def copy(self, source: DeviceTensor, target: DeviceTensor) -> None:
+        self.failures.check("launch")
         self.move(target.handle.ptr, source.handle.ptr, target.nbytes, runtime.memcpyDeviceToDevice)
 
     def copy_in(self, x: np.ndarray) -> DeviceTensor:
+        self.failures.check("copy")
         tensor = self.empty(x.dtype, x.shape)
         if tensor.nbytes:
             self.staging.write(x, tensor.handle.ptr)
@@ -177,6 +181,7 @@ class CudaDevice(AcceleratorDevice):
         return found
 
     def start_copy_out(self, a: DeviceTensor) -> Pending:
+        self.failures.check("copy")
         self.streams.refuse_in_capture()
         place = self.results.take(a.nbytes)
         if place is not None:
@@ -192,6 +197,7 @@ class CudaDevice(AcceleratorDevice):
         return Deferred(lambda: found)
 
     def marker(self) -> Pending:
+        self.failures.check("queue")
         return Marker(self, self.event())
 
     def copy_from(self, source: Any, a: DeviceTensor) -> DeviceTensor | None:
@@ -267,12 +273,14 @@ class CudaDevice(AcceleratorDevice):
                 module.load(machine_code)
                 self._modules[source] = module
             kernel = module.get_function(name)
-        gpu, streams, under_way = self.gpu, self.streams, self.kernels_under_way
+        gpu, streams, under_way, check = self.gpu, self.streams, self.kernels_under_way, self.failures.check
 
         def run(items: Sequence[int], group: Sequence[int], *arguments: Any) -> None:
             given = [a.handle if isinstance(a, DeviceTensor) else a for a in arguments]
             blocks = tuple(n // g for n, g in zip(items, group, strict=True))
             capture = streams.capture
+            if capture is None:
+                check("launch")
             (under_way if capture is None else capture.kernels).launched(name)
             try:
                 with gpu:

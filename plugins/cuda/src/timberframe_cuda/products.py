@@ -64,6 +64,7 @@ def _launcher(node: KernelNode, swap_x: bool, swap_y: bool) -> Launcher:
     def launch(a: DeviceTensor, b: DeviceTensor, c: DeviceTensor) -> None:
         if not out.size:
             return
+        device.failures.check("launch")
         with device.calling():
             if not k:
                 runtime.memsetAsync(c.handle.ptr, 0, out.nbytes, device.streams.current.ptr)

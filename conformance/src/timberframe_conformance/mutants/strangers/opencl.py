@@ -91,24 +91,6 @@ def _(r: Replacements, host: Any) -> None:
 
 
 @planted(
-    "opencl-write-late",
-    "the host's array is read after the call is over",
-    "1bit-MONSTER/1bit-MONSTER#558",
-    "copies",
-    **OPENCL,
-)
-def _(r: Replacements, host: Any) -> None:
-    driver = host.part("driver")
-
-    def write(self: Any, x: np.ndarray, target: Any) -> None:
-        if x.size:
-            host_bytes = np.require(x, requirements=["C", "A"]).reshape(-1).view(np.uint8)
-            driver.cl.enqueue_copy(self._queue, target, host_bytes, is_blocking=False)
-
-    r.replace(driver.Queue, "write", lambda _: write)
-
-
-@planted(
     "opencl-sub-buffers-rounded",
     "a part of a buffer begins at a multiple of 1,024 bytes",
     "xsuite/xtrack#31",
