@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe_conformance.case import Case, Measured, Types, generator, id_of
+from timberframe_conformance.case import LEVELS, Case, Measured, Types, generator, id_of
 from timberframe_conformance.cases.layouts import arrange
 from timberframe_conformance.cases.pairwise import extend
 from timberframe_conformance.cases.shapes import elementwise_shapes
@@ -223,8 +223,10 @@ def _kind(sample: Sample) -> frozenset[tuple[str, str]]:
 def _spread(
     op: OpDef, samples: Sequence[Sample], combinations: Sequence[Types], chosen: Sequence[int]
 ) -> Iterator[tuple[int, Types]]:
-    """Pairs of sample and dtypes that use every sample and every dtype combination at least once; as few as
-    possible."""
+    """Pairs of sample and dtypes that use every sample and every dtype combination at least once; as few as possible.
+
+    Combinations in which networks of the levels call the op are tried with every sample.
+    """
     left = list(combinations)
     given: dict[Types, list[int]] = {}
     used = 0
@@ -244,8 +246,14 @@ def _spread(
         ]
         found = found or [k for k, s in enumerate(samples) if fits(op, s, types)]
         if found:
-            yield found[used % len(found)], types
+            k = found[used % len(found)]
+            given.setdefault(types, []).append(k)
+            yield k, types
             used += 1
+    for types in combinations:
+        if level_of(op, types) != LEVELS[-1]:
+            left_out = [k for k in chosen if k not in given.get(types, ()) and fits(op, samples[k], types)]
+            yield from ((k, types) for k in left_out)
 
 
 SUBSTANTIAL = 5, 20_000
