@@ -141,8 +141,8 @@ else:
         "app", "bitwise", "compat", "config", "contrib", "data", "debugging", "distributions", "dtypes", "estimator",
         "examples", "feature_column", "flags", "gfile", "graph_util", "image", "initializers", "io", "layers", "linalg",
         "lookup", "losses", "manip", "math", "metrics", "nn", "profiler", "python", "python_io", "quantization",
-        "queue", "random", "raw_ops", "resource_loader", "saved_model", "sets", "signal", "sparse", "spectral", "strings",
-        "summary", "test", "train", "version",
+        "queue", "random", "raw_ops", "resource_loader", "saved_model", "sets", "signal", "sparse", "spectral",
+        "strings", "summary", "test", "train", "version",
     )  # fmt: skip
     _EAGER = {
         "GradientTape": "timberframe.eager.tape:GradientTape",
