@@ -53,8 +53,9 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
 def cases_of(requirement: Requirement) -> Iterator[Case]:
     """A case for each example of a requirement."""
     op, level = registry.get(requirement.op), requirement.level
-    for number, sample in enumerate(requirement.samples()):
-        trial = Trial(op, requirement.types, sample, number)
+    for number, (sample, example) in enumerate(zip(requirement.samples(), requirement.inputs, strict=True)):
+        constants = frozenset(a.name for a, x in zip(op.inputs, example, strict=True) if "values" in x)
+        trial = Trial(op, requirement.types, sample, number, constants=constants)
         yield trial_case(
             SUITE, trial, _call, level=level, asked_by=level, networks=tuple(requirement.networks),
             script=forward.script_of(SUITE, trial),
@@ -70,7 +71,7 @@ def _call(trial: Trial, case_id: str, target: Target) -> Measured | None:
     arrays = trial.arrays(case_id)
     attrs = trial.attrs(arrays)
     with referring(trial.op) as referred:
-        got, dtypes = drive.call(target, trial.op, attrs, arrays, known=trial.known)
+        got, dtypes = drive.call(target, trial.op, attrs, arrays, known=trial.known, constants=trial.constants)
         delegated = "the op's reference" if referred else target.lookups.elsewhere(trial.op.name)
     measured = forward.judge(trial, attrs, arrays, got, dtypes, target)
     return replace(measured or Measured(), fallback=delegated)
