@@ -16,6 +16,7 @@ from timberframe_conformance.bench.models.catalogue import Model
 from timberframe_conformance.bench.models.measure import TOLERANCE, difference
 from timberframe_conformance.case import LEVELS, Case, Measured, UnsupportedError, WrongValuesError
 from timberframe_conformance.cases.trials import Trial, trial_case
+from timberframe_conformance.hypotheses.upstream import first_wrong_node
 from timberframe_conformance.levels.derive import needed_nodes, networks
 from timberframe_conformance.levels.requirement import Requirement, requirements
 from timberframe_conformance.suites import forward
@@ -117,9 +118,24 @@ def _whole(build: Callable[..., Model], target: Target) -> Measured | None:
                     after = f" after {i} steps" if model.step is not None else ""
                     raise WrongValuesError(
                         f"{t.name}{after} differs from float64 by {off:.3g} of its largest magnitude; at most "
-                        f"{TOLERANCE:g} is allowed"
+                        f"{TOLERANCE:g} is allowed; {_where(build, i, t.name, target)}"
                     )
     return None
+
+
+def _where(build: Callable[..., Model], steps: int, name: str, target: Target) -> str:
+    """At which node the error of a network's tensor begins, after some steps of training."""
+    model, interpreter = build(device=target.spec), Interpreter()
+    with target.session(model.graph, allow_soft_placement=True) as session:
+        for fetch in ([] if model.initialize is None else [model.initialize]) + [model.step] * steps:
+            session.run(fetch, model.feeds)
+            interpreter.run([fetch], model.feeds)
+        return first_wrong_node(
+            model.graph.get_tensor_by_name(name),
+            lambda t: np.asarray(session.run(t, model.feeds)),
+            lambda t: np.asarray(interpreter.run([t], model.feeds)[0]),
+            TOLERANCE,
+        )
 
 
 def _require_device(model: Model, session: tf.Session, target: Target) -> None:
