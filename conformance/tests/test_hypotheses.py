@@ -12,7 +12,9 @@ import timberframe as tf
 from timberframe_conformance.case import CaseFailedError
 from timberframe_conformance.hypotheses.upstream import first_wrong_node
 from timberframe_conformance.hypotheses.wrong import after_other_inputs
+from timberframe_conformance.target import Target
 from timberframe_conformance.tolerance.compare import check
+from timberframe_conformance.twin import Twin
 from timberframe_core.dtypes import as_dtype
 from timberframe_core.ops.definition import registry
 from timberframe_sdk.reference import evaluate
@@ -130,3 +132,13 @@ def test_a_network_is_followed_to_the_first_node_that_differs() -> None:
     assert text.endswith(
         "only indices of dimension 1, 16 of 17 differ; they are 0, as memory is that nobody has written to"
     )
+
+
+def test_a_node_that_a_kernel_for_several_leaves_out(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    twin = Twin(target)
+    product = twin.op("MatMul", [twin.feed(A), twin.constant(B, "float32")])
+    output = twin.op("Relu", [twin.op("BiasAdd", [product, twin.constant(A[0], "float32")])])
+    lost = np.maximum(product.narrow, 0)
+    monkeypatch.setattr(tf.Session, "run", lambda self, fetches, feeds: [lost])
+    with pytest.raises(CaseFailedError, match=r"; equals the result without BiasAdd 'BiasAdd'$"):
+        twin.check([output])

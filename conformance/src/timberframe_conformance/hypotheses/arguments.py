@@ -66,4 +66,11 @@ def input_transposed(wrong: Wrong) -> Iterator[str]:
                     yield f"equals the result with input {i} {words}"
 
 
-HYPOTHESES: tuple[Hypothesis, ...] = (another_attr, input_left_out, inputs_exchanged, input_transposed)
+def node_left_out(wrong: Wrong) -> Iterator[str]:
+    """One of several nodes was not computed."""
+    for words, candidate in wrong.candidates():
+        if wrong.equals(candidate):
+            yield f"equals {words}"
+
+
+HYPOTHESES: tuple[Hypothesis, ...] = (node_left_out, another_attr, input_left_out, inputs_exchanged, input_transposed)

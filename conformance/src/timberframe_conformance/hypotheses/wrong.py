@@ -34,11 +34,17 @@ def after_other_inputs(inputs: Mapping[str, Sequence[np.ndarray]]) -> Iterator[N
         _earlier.reset(token)
 
 
+def _none() -> Iterator[tuple[str, np.ndarray]]:
+    """Yields no candidates."""
+    return iter(())
+
+
 @dataclass(frozen=True, eq=False)
 class Wrong:
     """Output `number` of a call: what the device gave, what is right in float64, and which elements differ.
 
-    allowed: the absolute error of each element that passes; None where every bit counts.
+    allowed: the absolute error of each element that passes; None where every bit counts. candidates: further outputs to
+    compare with, by the words for them, which the maker of the case knows.
     """
 
     op: OpDef
@@ -50,6 +56,7 @@ class Wrong:
     dtype: np.dtype
     wrong: np.ndarray
     allowed: np.ndarray | None
+    candidates: Callable[[], Iterator[tuple[str, np.ndarray]]] = _none
 
     @property
     def is_small(self) -> bool:
