@@ -13,7 +13,7 @@ from timberframe_conformance.reports.summary import Run
 
 _HEAD = """# Devices
 
-What the conformance suite found about devices, from their newest reports. `conformance todo --device=NAME --level LEVEL`
+What the conformance suite found about devices, from their newest reports. `conformance todo --device=NAME --level L`
 says what a level asks for, and `conformance report REPORTS --markdown PAGE --badges FOLDER` makes this page.
 """
 _BREADTH = """## Breadth
