@@ -58,6 +58,6 @@ def _alone(node: Any, values: Mapping[Any, np.ndarray], device: Values) -> str:
     except CaseFailedError as e:
         return f": {e}"
     return (
-        ", which is right when its inputs are fetched, too: a kernel that covers several nodes, or memory that is "
-        "used again, may be wrong"
+        ", which is right for the inputs that it has when they are fetched: errors of nodes before it add up, or a "
+        "kernel for several nodes or memory that is used again is wrong"
     )

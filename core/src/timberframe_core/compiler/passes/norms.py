@@ -1,8 +1,8 @@
 """Pass `norms`: batch normalization by constant statistics goes into the constant filters of the convolution before it.
 
 y = (x * w - mean) factor + offset with factor = scale / sqrt(variance + epsilon) is x * (w factor) + (offset - mean
-factor): a convolution and a BiasAdd, which many devices have one kernel for. Done where that is so, and where the device
-has no kernel that covers convolution and normalization as they are.
+factor): a convolution and a BiasAdd, which many devices have one kernel for. Done where that is so, and where the
+device has no kernel that covers convolution and normalization as they are.
 """
 
 from __future__ import annotations
