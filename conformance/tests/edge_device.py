@@ -54,7 +54,11 @@ def at_the_edge(node: sdk.KernelNode) -> Any:
 
 
 def moved(right: np.ndarray, error: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Numbers off by the error times the factor, cut off rather than rounded away; those that would overflow stay."""
+    """Numbers off by the error times the factor, cut off rather than rounded away.
+
+    Zeros stay, which have no terms that could be off: a square below zero would make NaN of its root. So do numbers
+    that would overflow.
+    """
     factor = float(os.environ.get(FACTOR, "1"))
     signs = np.resize([1.0, -1.0], right.size).reshape(right.shape)
     wanted = right + np.where(np.isfinite(error), error, 0) * factor * signs
@@ -62,7 +66,7 @@ def moved(right: np.ndarray, error: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if factor == 1 and dtype.kind != "c":  # a rounding may have left the limit: one step back toward what is right
         outside = np.abs(found.astype(np.float64) - right) > np.broadcast_to(error, right.shape)
         found = np.where(outside, np.nextafter(found, round_to(right, dtype)), found).astype(dtype)
-    kept = ~np.isfinite(right) | ~np.isfinite(found.astype(right.dtype)) | (dtype.kind == "c")
+    kept = (right == 0) | ~np.isfinite(right) | ~np.isfinite(found.astype(right.dtype)) | (dtype.kind == "c")
     return np.where(kept, round_to(right, dtype), found).astype(dtype)
 
 
