@@ -40,7 +40,8 @@ def test_opt_level_zero_switches_optimizations_off() -> None:
     proto.graph_options.optimizer_options.opt_level = -1
     config = tf.SessionConfig.of(proto)
     assert config.optimizations == dict.fromkeys(
-        ("cover", "cse", "dense_lists", "fold", "fuse", "hoist", "narrow", "pads", "powers", "simplify", "sink"), False
+        ("cover", "cse", "dense_lists", "fold", "fuse", "hoist", "narrow", "norms", "pads", "powers", "simplify", "sink"),
+        False,
     )
 
 
@@ -48,7 +49,7 @@ def test_a_switch_of_no_pass_is_refused_by_the_session() -> None:
     config = tf.SessionConfig(optimizations={"fyse": False})
     with pytest.raises(
         tf.errors.InvalidArgumentError,
-        match=r"names 'fyse'; known are .*fold, functionalize, fuse, hoist, narrow, pads, powers, simplify, sink",
+        match=r"names 'fyse'; known are .*fold, functionalize, fuse, hoist, narrow, norms, pads, powers, simplify, sink",
     ):
         tf.Session(graph=tf.Graph(), config=config)
 

@@ -195,6 +195,7 @@ def _optimizations(graph_options: Any) -> dict[str, bool]:
         "simplify": rewrite.arithmetic_optimization,
         "powers": rewrite.arithmetic_optimization,
         "pads": rewrite.remapping,
+        "norms": rewrite.remapping,
         "fuse": rewrite.remapping,
         "cover": rewrite.remapping,
         "dense_lists": rewrite.loop_optimization,

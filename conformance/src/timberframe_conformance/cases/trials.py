@@ -34,7 +34,7 @@ class Trial:
     """One way to call an op. `number` is the index of its sample among the op's.
 
     layout: of the feeds. special: whether values include NaN, infinities, limits. known: whether placeholders have
-    static shapes.
+    static shapes. constants: names of inputs that are constants of the graph.
     """
 
     op: OpDef
@@ -44,6 +44,7 @@ class Trial:
     layout: str = "dense"
     special: bool = False
     known: bool = True
+    constants: frozenset[str] = frozenset()
 
     @property
     def detail(self) -> str:
