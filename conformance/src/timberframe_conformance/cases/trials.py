@@ -124,7 +124,8 @@ def fits(op: OpDef, sample: Sample, types: Types) -> bool:
     return True
 
 
-def own_samples(op: OpDef, soak: bool = False) -> list[Sample]:
+@functools.cache
+def own_samples(op: OpDef, soak: bool = False) -> Sequence[Sample]:
     """The op's samples; InvalidArgumentError where it gives something else."""
     given = list(op.samples())
     wrong = next((s for s in given if not isinstance(s, Sample)), None)
@@ -132,10 +133,11 @@ def own_samples(op: OpDef, soak: bool = False) -> list[Sample]:
         raise InvalidArgumentError(
             f"op {op.name}: samples gives {wrong!r}; each must be a Sample, wrong calls (ErrorSample) go into errors"
         )
-    return [s for s in given if (s.level == "soak") == soak]
+    return tuple(s for s in given if (s.level == "soak") == soak)
 
 
-def samples_of(op: OpDef, soak: bool = False) -> list[Sample]:
+@functools.cache
+def samples_of(op: OpDef, soak: bool = False) -> Sequence[Sample]:
     """The op's samples, followed by those that element by element ops get from the suite."""
     own = own_samples(op, soak)
     if soak:
@@ -151,7 +153,7 @@ def samples_of(op: OpDef, soak: bool = False) -> list[Sample]:
     if sum(_is_template(s) for s in own) >= ENOUGH:
         extra = [s for s in extra if _is_edge(s)]
     present = {tuple(a.shape for a in s.inputs if isinstance(a, Arg)) for s in own if _is_template(s) and not s.attrs}
-    return own + [s for s in extra if tuple(a.shape for a in s.inputs if isinstance(a, Arg)) not in present]
+    return [*own, *(s for s in extra if tuple(a.shape for a in s.inputs if isinstance(a, Arg)) not in present)]
 
 
 ENOUGH = 12

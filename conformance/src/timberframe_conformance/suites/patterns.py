@@ -18,8 +18,8 @@ from timberframe_conformance.case import Case, Measured, Types, UnsupportedError
 from timberframe_conformance.cases.trials import Trial, fits, samples_of
 from timberframe_conformance.cases.types import combinations
 from timberframe_conformance.cases.values import make_array
+from timberframe_conformance.cases.weaknesses import input_size
 from timberframe_conformance.levels.requirement import level_of
-from timberframe_conformance.suites.choice import input_size
 from timberframe_conformance.twin import Twin, Value
 from timberframe_core.errors import OpError
 from timberframe_core.ops.definition import registry

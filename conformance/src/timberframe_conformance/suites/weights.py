@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from timberframe_conformance.case import Case, Measured, Types, seed
-from timberframe_conformance.cases.trials import Trial, fits, samples_of, trial_case
+from timberframe_conformance.cases.trials import Trial, trial_case
+from timberframe_conformance.cases.weaknesses import input_size, weaknesses
 from timberframe_conformance.cluster import one_node
 from timberframe_conformance.suites.checks import only_own_variables, tf
-from timberframe_conformance.suites.choice import chosen, has_kernel, input_size, odd_sized
+from timberframe_conformance.suites.choice import chosen, has_kernel, small_or_middling, trials_in
 from timberframe_conformance.suites.forward import judge
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.ops.definition.accuracy import Accumulation
@@ -35,7 +36,7 @@ MOST_PAIRS = 4
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """For each op in two dtypes: versions of variables, two sessions, a loop, and nodes that share a constant."""
-    for trial in chosen(target, ops, lambda found: odd_sized(found)[:1], dtypes=2, kernel=sums_products):
+    for trial in chosen(target, ops, small_or_middling, dtypes=2, kernel=sums_products):
         for what, run in (("versions", _versions), ("sessions", _sessions), ("loop", _loop)):
             yield trial_case(SUITE, trial, run, f"{what}-{trial.detail}", expected=False)
         for one, other in _sharing(trial.op, trial.types):
@@ -57,8 +58,7 @@ def factors(op: OpDef) -> list[int]:
 
 def _sharing(op: OpDef, types: Types) -> Iterator[tuple[Trial, Trial]]:
     """Pairs of trials that can read one constant, each pair with other attrs that differ."""
-    trials = [Trial(op, types, s, k) for k, s in enumerate(samples_of(op)) if fits(op, s, types)]
-    trials = [t for t in trials if not t.sample.implementation_defined and input_size(t) <= LARGEST]
+    trials = [t for t in trials_in(op, types) if input_size(t) <= LARGEST and not weaknesses(t)]
     trials.sort(key=input_size, reverse=True)  # small weights look alike in any form
     seen: set[frozenset[str]] = set()
     for i, one in enumerate(trials):
