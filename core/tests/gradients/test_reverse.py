@@ -79,7 +79,7 @@ def test_the_gradient_runs_where_its_operation_was_placed() -> None:
 
 def test_a_gradient_of_another_shape_is_refused() -> None:
     x = tf.constant([1.0, 2.0])
-    with pytest.raises(ValueError, match=r"has shape \(3,\); it must have the result's, \(2,\)"):
+    with pytest.raises(ValueError, match=r"has shape \(3,\); it must have as many elements as the result, \(2,\)"):
         tf.gradients(x * 2.0, [x], grad_ys=[[1.0, 1.0, 1.0]])
 
 
@@ -107,3 +107,12 @@ def test_operations_of_gradients_have_the_whole_names_of_those_that_they_belong_
             y = tf.matmul(tf.ones([4, 3]), w)
         (gradient,) = tf.gradients(tf.tanh(y), [w], name="slopes")
     assert gradient.name.startswith("slopes/net/fc/MatMul_grad/")
+
+
+@pytest.mark.parametrize("shape", [(6,), (3, 2), (1, 6)])
+def test_a_gradient_of_another_shape_and_as_many_elements_counts_in_their_order(shape: tuple[int, ...]) -> None:
+    x = tf.constant(np.arange(6.0).reshape(2, 3))
+    for given in (x, tf.placeholder_with_default(x, [None, 3])):
+        (grad,) = tf.gradients(given * given, x, grad_ys=np.arange(1.0, 7.0).reshape(shape))
+        with tf.Session() as session:
+            assert session.run(grad).tolist() == [[0, 4, 12], [24, 40, 60]]

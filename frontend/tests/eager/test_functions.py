@@ -385,3 +385,21 @@ def test_an_optimizer_in_a_function_minimizes_by_the_variables_that_the_loss_rea
     step()
     assert weights.numpy().tolist() == pytest.approx([2.0, 3.0], abs=0.01)
     assert (float(other), optimizer.get_slot(other, "m")) == (1.0, None)
+
+
+LOOPS_WITHOUT_ROUNDS: dict[str, Any] = {
+    "foldl": lambda x: tf.foldl(lambda a, b: a * tf.sin(b) + b, x),
+    "map_fn": lambda x: tf.reduce_sum(tf.map_fn(lambda a: tf.sin(a) * a, x[:0])) + x[0],
+    "while_loop": lambda x: tf.reduce_sum(
+        tf.while_loop(lambda i, a: i < 0, lambda i, a: (i + 1, a * tf.sin(x)), [tf.constant(0), x])[1]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS_WITHOUT_ROUNDS)
+def test_a_persistent_tape_differentiates_a_loop_without_rounds(name: str) -> None:
+    x = tf.constant([0.7], tf.float64)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = tf.function(LOOPS_WITHOUT_ROUNDS[name])(x)
+    assert tape.gradient(y, x).numpy().tolist() == [1.0]

@@ -110,6 +110,7 @@ from timberframe_sdk.dlpack import DLPackTensor as DLPackTensor
 from timberframe_sdk.dlpack import DLPackView as DLPackView
 from timberframe_sdk.dlpack import take_in as take_in
 from timberframe_sdk.elementwise.sources import define_source as define_source
+from timberframe_sdk.failures import Failures as Failures
 from timberframe_sdk.include import include_directory as include_directory
 from timberframe_sdk.include.headers import headers_digest as headers_digest
 from timberframe_sdk.kernel_device import KernelDevice as KernelDevice

@@ -13,6 +13,7 @@ from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graph.indexed_slices import IndexedSlices
 from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.graph.tensor_shape import TensorShape
 from timberframe_core.graph.variable_value import handle_of
 from timberframe_core.ops.definition.opdef import NotDifferentiable
 from timberframe_core.ops.definition.registered_gradients import gradient_named, is_registered
@@ -139,12 +140,16 @@ def _seed(y: Tensor, given: Any) -> Gradient | None:
     if isinstance(given, IndexedSlices):
         return given
     seed = convert_to_tensor(given, y.dtype)
-    if not compatible(seed.static_shape, y.static_shape):
+    if compatible(seed.static_shape, y.static_shape):
+        return seed
+    sizes = {TensorShape(t.static_shape).num_elements() for t in (seed, y)}
+    if len(sizes - {None}) == 2:
         raise InvalidArgumentError(
             f"tf.gradients: the gradient given for '{y.name}' has shape {format_shape(seed.static_shape)}; "
-            f"it must have the result's, {format_shape(y.static_shape)}"
+            f"it must have as many elements as the result, {format_shape(y.static_shape)}"
         )
-    return seed
+    reshaped: Tensor = apply_op("Reshape", [seed, apply_op("Shape", [y])])
+    return reshaped
 
 
 def _zeros(x: Tensor) -> Tensor:

@@ -29,6 +29,7 @@ from timberframe_sdk import (
     Buffer,
     Deferred,
     DeviceAttributes,
+    Failures,
     InternalError,
     Pending,
     cache_folder,
@@ -73,6 +74,7 @@ class OpenCLDevice(AcceleratorDevice):
         profiling: bool = False,
     ) -> None:
         super().__init__(index)
+        self.failures = Failures("launch", "copy", "compile", "queue")
         self._find = find
         self._profiling = profiling
         self._opened: _Opened | None = None
@@ -155,11 +157,13 @@ class OpenCLDevice(AcceleratorDevice):
         return tensor
 
     def copy(self, source: DeviceTensor, target: DeviceTensor) -> None:
+        self.failures.check("launch")
         if target.nbytes:
             with self._calling():
                 cl.enqueue_copy(self.queue, target.handle, source.handle, byte_count=target.nbytes)
 
     def copy_in(self, x: np.ndarray) -> DeviceTensor:
+        self.failures.check("copy")
         tensor = self.empty(x.dtype, x.shape)
         if tensor.nbytes:
             host = np.require(x, requirements=["C", "A"]).reshape(-1).view(np.uint8)
@@ -171,6 +175,7 @@ class OpenCLDevice(AcceleratorDevice):
         return tensor
 
     def copy_out(self, a: DeviceTensor) -> np.ndarray:
+        self.failures.check("copy")
         x = np.empty(a.shape, a.dtype)
         if a.nbytes:
             host = x.reshape(-1).view(np.uint8)
@@ -182,6 +187,7 @@ class OpenCLDevice(AcceleratorDevice):
         return x
 
     def start_copy_out(self, a: DeviceTensor) -> Pending:
+        self.failures.check("copy")
         x = np.empty(a.shape, a.dtype)
         if not a.nbytes:
             return Deferred(lambda: x)
@@ -191,6 +197,7 @@ class OpenCLDevice(AcceleratorDevice):
         return Enqueued(self.spec, event, x, self._abandoned)
 
     def marker(self) -> Pending:
+        self.failures.check("queue")
         with self._calling():
             event = cl.enqueue_marker(self.queue)
             self.queue.flush()
@@ -253,12 +260,14 @@ class OpenCLDevice(AcceleratorDevice):
     def _function(self, program: cl.Program, name: str) -> Function:
         kernel = cl.Kernel(program, name)
         launching, queue, enqueue, spec = self._launching, self.queue, cl.enqueue_nd_range_kernel, self.spec
+        check = self.failures.check
         count = kernel.num_args
         numbers: dict[int, Any] = {}
 
         def run(items: Sequence[int], group: Sequence[int], *arguments: Any) -> None:
             if len(arguments) != count:
                 raise InternalError(f"{spec}: kernel {name} takes {count} arguments; it was given {len(arguments)}")
+            check("launch")
             try:
                 with launching:  # a kernel object stores its arguments, so one thread at a time
                     for i, a in enumerate(arguments):
