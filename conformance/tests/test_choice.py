@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,9 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from timberframe_conformance.case import LEVELS, Case
-from timberframe_conformance.cases.trials import Trial, samples_of, trials
-from timberframe_conformance.cases.weaknesses import input_shapes, input_size, weaknesses
+from timberframe_conformance.case import LEVELS
+from timberframe_conformance.cases.trials import Trial, samples_of, trial_of, trials
+from timberframe_conformance.cases.weaknesses import (
+    COPIES,
+    EQUAL_OUTPUT,
+    NO_SECOND,
+    NOT_TRIED,
+    input_shapes,
+    input_size,
+    weaknesses,
+)
 from timberframe_conformance.commit import commit_number
 from timberframe_conformance.judge import judge_case
 from timberframe_conformance.levels.requirement import ops_of
@@ -88,17 +95,6 @@ EXHAUSTIVE = frozenset({"forward", "errors", "shapes", "gradient", "networks", "
 """Suites that try all samples, calls of networks, or wrong calls; all others choose few trials for an op."""
 
 
-def trial_of(case: Case) -> Trial | None:
-    """The trial that a case runs."""
-    run: Any = case.run
-    while isinstance(run, functools.partial):
-        for argument in run.args:
-            if isinstance(argument, Trial):
-                return argument
-        run = run.func
-    return None
-
-
 def some_ops() -> list[OpDef]:
     """The ops of the levels' networks, and the commit's share of all others."""
     of_levels = frozenset().union(*map(ops_of, LEVELS[:-1]))
@@ -131,10 +127,10 @@ def test_no_convolution_is_tried_on_empty_tensors(target: Target, suite: str) ->
     ("op", "inputs", "weakness"),
     [
         ("Relu", [Arg((0, 3))], "all elements of input features are equal"),
-        ("Relu", [Arg(values=[1.0, 2.0])], "the outputs are copies of the first input"),
-        ("Relu", [Arg(values=[-1.0, -2.0])], "all elements of output 0 are equal"),
-        ("Relu", [Arg((1, 9))], "all outputs are zero after their first entry"),
-        ("Relu", [Arg(values=[[-1.0, 2.0], [2.0, 1.0]])], "other values are not tried"),
+        ("Relu", [Arg(values=[1.0, 2.0])], COPIES),
+        ("Relu", [Arg(values=[-1.0, -2.0])], EQUAL_OUTPUT),
+        ("Relu", [Arg((1, 9))], NO_SECOND),
+        ("Relu", [Arg(values=[[-1.0, 2.0], [2.0, 1.0]])], NOT_TRIED),
     ],
 )
 def test_a_trial_on_which_a_wrong_kernel_is_right_has_a_weakness(op: str, inputs: Any, weakness: str) -> None:

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe_conformance.case import Case, Measured, Types, generator, id_of
+from timberframe_conformance.case import LEVELS, Case, Measured, Types, generator, id_of
 from timberframe_conformance.cases.layouts import arrange
 from timberframe_conformance.cases.pairwise import extend
 from timberframe_conformance.cases.shapes import elementwise_shapes
 from timberframe_conformance.cases.types import allowed_types, as_attrs, attr_value, type_attrs
 from timberframe_conformance.cases.values import make_array, reshaped
-from timberframe_conformance.levels.requirement import level_of
+from timberframe_conformance.levels.requirement import BREADTH, Requirement, level_of, requirements
 from timberframe_core.dtypes import as_dtype, resource
 from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.accuracy import Accumulation, Bound
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.ops.definition.samples import Arg, Sample
@@ -34,7 +35,7 @@ class Trial:
     """One way to call an op. `number` is the index of its sample among the op's.
 
     layout: of the feeds. special: whether values include NaN, infinities, limits. known: whether placeholders have
-    static shapes.
+    static shapes. asked_by: the level whose networks make this call.
     """
 
     op: OpDef
@@ -44,6 +45,7 @@ class Trial:
     layout: str = "dense"
     special: bool = False
     known: bool = True
+    asked_by: str = ""
 
     @property
     def detail(self) -> str:
@@ -55,7 +57,7 @@ class Trial:
     @property
     def level(self) -> str:
         """The lowest level with a network that calls the op in such a way."""
-        return level_of(self.op, self.types, self.sample.attrs)
+        return self.asked_by or level_of(self.op, self.types, self.sample.attrs)
 
     def arrays(self, case_id: str) -> list[np.ndarray | list[np.ndarray]]:
         """The inputs; a list input is a list. Their values depend on the id alone."""
@@ -96,6 +98,17 @@ def trial_case(
     detail = detail or trial.detail
     bound = functools.partial(run, trial, id_of(suite, trial.op.name, trial.types, detail))
     return Case(suite, trial.op.name, trial.types, detail, bound, **{"level": trial.level, **fields})
+
+
+def trial_of(case: Case) -> Trial | None:
+    """The trial that a case runs, if it is made of one; see `trial_case`."""
+    run: Any = case.run
+    while isinstance(run, functools.partial):
+        found = next((a for a in run.args if isinstance(a, Trial)), None)
+        if found is not None:
+            return found
+        run = run.func
+    return None
 
 
 def input_dtype(arg_def: ArgDef, arg: Arg, types: Types) -> str:
@@ -182,14 +195,28 @@ def _is_template(sample: Sample) -> bool:
     return not sample.implementation_defined and all(isinstance(a, Arg) and a.values is None for a in sample.inputs)
 
 
+@functools.cache
+def network_calls(op: str) -> Sequence[Sequence[Trial]]:
+    """For each way in which networks of the levels call an op, see `requirements`, its examples as trials."""
+    return [calls(r) for level in LEVELS for r in requirements(level) if r.op == op]
+
+
+def calls(requirement: Requirement) -> list[Trial]:
+    """The examples of a requirement as trials."""
+    op, level = registry.get(requirement.op), requirement.level
+    return [Trial(op, requirement.types, s, k, asked_by=level) for k, s in enumerate(requirement.samples())]
+
+
 def trials(op: OpDef, groups: Mapping[str, Sequence[Types]], soak: bool = False) -> Iterator[Trial]:
     """Trials of an op: every dtype with every sample; layouts, special values and dynamic shapes pairwise."""
     samples = samples_of(op, soak)
     rows: list[tuple[Any, ...]] = []
-    for i, (key, combinations) in enumerate(groups.items()):
-        for k, types in _spread(op, samples, combinations, _share(samples, key, i)):
-            if not (_is_large(samples[k]) and any(t == "string" for _, t in types)):
-                rows.append((types, k))
+    for of_networks in (True, False):  # first, so that a device with more dtypes has the same cases of a level
+        for i, (key, combinations) in enumerate(groups.items()):
+            mine = [types for types in combinations if (level_of(op, types) != BREADTH) == of_networks]
+            for k, types in _spread(op, samples, mine, _share(samples, key, i)):
+                if not (_is_large(samples[k]) and any(t == "string" for _, t in types)):
+                    rows.append((types, k))
     table: list[tuple[Any, ...]] = [(*r, "dense", False, True) for r in rows]
     if not soak:
         table = extend(extend(extend(rows, LAYOUTS), (False, True)), (True, False))

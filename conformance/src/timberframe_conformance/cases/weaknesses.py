@@ -18,6 +18,12 @@ from timberframe_core.graph.inference import arg_dtypes
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.ops.definition.samples import Arg
 
+EQUAL_OUTPUT = "all elements of an output are equal"
+NO_SECOND = "all outputs are zero after their first entry"
+COPIES = "the outputs are copies of the first input"
+NOT_TRIED = "other values are not tried"
+SAME_OUTPUTS = "other values give the same outputs"
+
 MOST_EVALUATED = 2_000
 """Of trials with more input elements shapes alone are looked at: random values of that number differ."""
 
@@ -86,9 +92,9 @@ def _found(trial: Trial, kinds: Sequence[str]) -> Iterator[str]:
     yield from _of_values(outputs, flatten([x for _, x in data]))
     others = flatten(trial.arrays("other"))
     if all(map(_same, flatten(arrays), others)):
-        yield "other values are not tried"
+        yield NOT_TRIED
     elif all(map(_same, outputs, map(np.asarray, true_outputs(op, attrs, others)))):
-        yield "other values give the same outputs"
+        yield SAME_OUTPUTS
 
 
 @functools.cache
@@ -101,21 +107,21 @@ def _scalars(op: OpDef) -> frozenset[int]:
 
 
 def _of_shapes(shapes: Sequence[tuple[int, ...]]) -> Iterator[str]:
-    for i, shape in enumerate(shapes):
+    for shape in shapes:
         if math.prod(shape) < 2:
-            yield f"output {i} has less than two elements"
+            yield EQUAL_OUTPUT
     if all(not shape or shape[0] < 2 for shape in shapes):
-        yield "no output has a second entry"
+        yield NO_SECOND
 
 
 def _of_values(outputs: Sequence[np.ndarray], data: Sequence[np.ndarray]) -> Iterator[str]:
-    for i, y in enumerate(outputs):
+    for y in outputs:
         if not _varies(y):
-            yield f"all elements of output {i} are equal"
+            yield EQUAL_OUTPUT
     if not any(y.ndim and y.shape[0] > 1 and _any(y[1:]) for y in outputs):
-        yield "all outputs are zero after their first entry"
+        yield NO_SECOND
     if data and all(_same(y, copied(data[0], y)) for y in outputs):
-        yield "the outputs are copies of the first input"
+        yield COPIES
 
 
 def copied(x: np.ndarray, like: np.ndarray) -> np.ndarray:

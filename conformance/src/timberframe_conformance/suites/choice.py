@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from timberframe_conformance.case import Types
-from timberframe_conformance.cases.trials import Trial, fits, samples_of
+from timberframe_conformance.cases.trials import Trial, fits, network_calls, samples_of
 from timberframe_conformance.cases.weaknesses import input_shapes, input_size, weaknesses
 from timberframe_conformance.cluster import one_node
 from timberframe_conformance.drive import flatten
+from timberframe_conformance.levels.requirement import BREADTH, level_of
 from timberframe_conformance.suites.forward import is_callable, supported
 from timberframe_conformance.target import needs_kernel
 from timberframe_core.dtypes import resource
@@ -36,16 +37,27 @@ def chosen(
     dtypes: int | None = None,
     kernel: Callable[[OpDef], bool] = has_kernel,
 ) -> Iterator[Trial]:
-    """For each op and each group of dtypes (at most `dtypes` groups, spread over them) a trial for each preference."""
+    """For each op and each group of dtypes (at most `dtypes` groups, spread over them) a trial for each preference; and
+    one for each way in which networks of the levels call the op."""
     for op in ops:
         if not kernel(op):
             continue
         groups, _ = supported(op, target)
         keys = list(groups) if dtypes is None else preferred(list(groups), dtypes)
         for i, key in enumerate(keys):
-            types: Types = groups[key][i % len(groups[key])]
+            of_networks = [types for types in groups[key] if level_of(op, types) != BREADTH]
+            types: Types = of_networks[0] if of_networks else groups[key][i % len(groups[key])]
             found = trials_in(op, types)
             yield from strongest([t for t in found if takes(target, t)] or found, *preferences)
+        yield from _of_networks(target, op)
+
+
+def _of_networks(target: Target, op: OpDef) -> Iterator[Trial]:
+    """A trial for each way in which networks of the levels call the op, as far as the device takes it."""
+    for calls in network_calls(op.name):
+        types, attrs = calls[0].types, calls[0].sample.attrs
+        if target.supports(op, types) is None and target.declines(op, types, attrs) is None:
+            yield from strongest([t for t in calls if takes(target, t)], largest)
 
 
 def trials_in(op: OpDef, types: Types) -> list[Trial]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from timberframe_conformance import drive
 from timberframe_conformance.case import Case, Measured, Types, seed
 from timberframe_conformance.cases.trials import Trial, trial_case
 from timberframe_conformance.cases.weaknesses import input_size, weaknesses
@@ -35,10 +36,15 @@ MOST_PAIRS = 4
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """For each op in two dtypes: versions of variables, two sessions, a loop, and nodes that share a constant."""
-    for trial in chosen(target, ops, small_or_middling, dtypes=2, kernel=sums_products):
-        for what, run in (("versions", _versions), ("sessions", _sessions), ("loop", _loop)):
+    """Versions of variables for each call of networks; for each op that sums products, in two dtypes and in the calls
+    of networks, also two sessions, a loop, and nodes that share a constant."""
+    for trial in chosen(target, ops, small_or_middling, dtypes=2):
+        products = sums_products(trial.op)
+        checks = CHECKS if products else {"versions": _versions} if trial.asked_by else {}
+        for what, run in checks.items():
             yield trial_case(SUITE, trial, run, f"{what}-{trial.detail}", expected=False)
+        if not products or trial.asked_by:
+            continue
         for one, other in _sharing(trial.op, trial.types):
             detail = f"shared-{one.detail}-and-{other.number}"
             yield trial_case(SUITE, one, functools.partial(_shared, other), detail, expected=False)
@@ -47,6 +53,10 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
 def sums_products(op: OpDef) -> bool:
     """Whether elements of the op's outputs are sums of products of two inputs, of which one may be weights."""
     return has_kernel(op) and isinstance(op.accuracy, Accumulation) and len(factors(op)) > 1
+
+
+def _is_floating(x: np.ndarray) -> bool:
+    return x.dtype.kind in "fcV"  # V: bfloat16
 
 
 def factors(op: OpDef) -> list[int]:
@@ -79,13 +89,21 @@ def _shared_input(a: Trial, b: Trial) -> int | None:
 
 
 class _Node:
-    """A node of the trial's op. Its factors are what `factor` makes of their numbers and values, all else constant."""
+    """A node of the trial's op. Its factors and all floating data are what `factor` makes of their positions among all
+    tensors and of their values; all else is constant."""
 
     def __init__(self, trial: Trial, arrays: Sequence[Any], factor: Any) -> None:
         self.trial, self.arrays = trial, list(arrays)
         self.attrs = trial.attrs(arrays)
-        products = factors(trial.op)
-        inputs = [factor(i, x) if i in products else tf.constant(x) for i, x in enumerate(arrays)]
+        inputs: list[Any] = []
+        position = 0
+        for i, (arg, value) in enumerate(zip(trial.op.inputs, arrays, strict=True)):
+            tensors: list[Any] = []
+            for x in value if arg.is_list else [value]:
+                numbers = i in factors(trial.op) or (trial.op.input_role(arg) == "data" and _is_floating(x))
+                tensors.append(factor(position, x) if numbers else tf.constant(x))
+                position += 1
+            inputs.append(tensors if arg.is_list else tensors[0])
         made = apply_op(trial.op.name, inputs, self.attrs)
         self.outputs = made if isinstance(made, list) else [made]
 
@@ -113,7 +131,8 @@ class _OfVariables:
         return v.read_value()
 
     def feeds(self, arrays: Sequence[Any]) -> Mapping[Any, Any]:
-        return {t: arrays[i] for i, t in self.values.items()}
+        flat = drive.flatten(arrays)
+        return {t: flat[i] for i, t in self.values.items()}
 
 
 def _versions(trial: Trial, case_id: str, target: Target) -> Measured | None:
@@ -123,10 +142,11 @@ def _versions(trial: Trial, case_id: str, target: Target) -> Measured | None:
     with target.session(made.graph) as session:
         for arrays, runs in ((first, 1), (second, LASTING_RUNS), (first, 1)):
             session.run(made.updates, made.feeds(arrays))
+            made.node.judge(session.run(made.node.outputs), target, arrays)
             for _ in range(runs):
                 session.run(made.node.outputs)
             measured = made.node.judge(session.run(made.node.outputs), target, arrays)
-    return _noted(measured, trial, first, target)
+    return _noted(measured, trial, first, target) if sums_products(trial.op) else measured
 
 
 def _sessions(trial: Trial, case_id: str, target: Target) -> Measured | None:
@@ -147,7 +167,7 @@ def _loop(trial: Trial, case_id: str, target: Target) -> Measured | None:
     """In the body of a loop, by constants from outside."""
     arrays, graph, nodes = trial.arrays(case_id), tf.Graph(), []
     with graph.as_default(), tf.device(target.spec):
-        constants = [tf.constant(x) for x in arrays]
+        constants = [tf.constant(x) for x in drive.flatten(arrays)]
         start = _Node(trial, arrays, lambda i, x: constants[i]).outputs
 
         def body(i: Any, *_: Any) -> list[Any]:
@@ -183,6 +203,9 @@ def _shared(other: Trial, trial: Trial, case_id: str, target: Target) -> Measure
             for node, values in zip(nodes, got, strict=True):
                 measured = node.judge(values, target)
     return measured
+
+
+CHECKS = {"versions": _versions, "sessions": _sessions, "loop": _loop}
 
 
 def _noted(measured: Measured | None, trial: Trial, arrays: Sequence[Any], target: Target) -> Measured:
