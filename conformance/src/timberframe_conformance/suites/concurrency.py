@@ -54,10 +54,10 @@ def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
 
 
 def _other_values(built: drive.Built, trial: Trial, seed: str, target: Target) -> dict[Any, np.ndarray]:
-    """Feeds with floating values of their own; integers, which may be sizes and indices, stay."""
+    """Feeds with values of their own, as far as the sample leaves them open."""
     arrays = trial.arrays(seed)
     other = drive.build(trial.op, trial.attrs(arrays), arrays, target.spec).feeds.values()
-    return {t: new if new.dtype.kind in "fc" else x for (t, x), new in zip(built.feeds.items(), other, strict=True)}
+    return dict(zip(built.feeds, other, strict=True))
 
 
 def _outputs(session: Any, built: drive.Built, feeds: Any) -> list[np.ndarray]:
