@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,7 +63,7 @@ TRIES_NO_SINGLE_KERNEL: Mapping[str, str] = {
 """Why no lazy kernel is asked of a suite."""
 
 
-def lazy(name: str, what: str, *suites: str, excuses: tuple[str, ...] = ()) -> Any:
+def lazy(name: str, what: str, *suites: str, excuses: tuple[str, ...] = ()) -> Callable[[Bug], Bug]:
     """Declares a function as the bug of a lazy kernel."""
 
     def add(bug: Bug) -> Bug:

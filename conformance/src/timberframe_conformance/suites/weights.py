@@ -55,10 +55,6 @@ def sums_products(op: OpDef) -> bool:
     return has_kernel(op) and isinstance(op.accuracy, Accumulation) and len(factors(op)) > 1
 
 
-def _is_floating(x: np.ndarray) -> bool:
-    return x.dtype.kind in "fcV"  # V: bfloat16
-
-
 def factors(op: OpDef) -> list[int]:
     """The inputs that are data, of the dtype of the output."""
     wanted = op.outputs[0].type_attr if op.outputs else None
@@ -89,19 +85,18 @@ def _shared_input(a: Trial, b: Trial) -> int | None:
 
 
 class _Node:
-    """A node of the trial's op. Its factors and all floating data are what `factor` makes of their positions among all
-    tensors and of their values; all else is constant."""
+    """A node of the trial's op. Its data are what `factor` makes of their positions among all tensors and of their
+    values, all else is constant."""
 
     def __init__(self, trial: Trial, arrays: Sequence[Any], factor: Any) -> None:
         self.trial, self.arrays = trial, list(arrays)
         self.attrs = trial.attrs(arrays)
         inputs: list[Any] = []
         position = 0
-        for i, (arg, value) in enumerate(zip(trial.op.inputs, arrays, strict=True)):
+        for arg, value in zip(trial.op.inputs, arrays, strict=True):
             tensors: list[Any] = []
             for x in value if arg.is_list else [value]:
-                numbers = i in factors(trial.op) or (trial.op.input_role(arg) == "data" and _is_floating(x))
-                tensors.append(factor(position, x) if numbers else tf.constant(x))
+                tensors.append(factor(position, x) if trial.op.input_role(arg) == "data" else tf.constant(x))
                 position += 1
             inputs.append(tensors if arg.is_list else tensors[0])
         made = apply_op(trial.op.name, inputs, self.attrs)
