@@ -87,6 +87,8 @@ def _found(trial: Trial, kinds: Sequence[str]) -> Iterator[str]:
     flags = any(t.name == "bool" for t in arg_dtypes(op.outputs, attrs))  # which may all be equal at any size
     if op.stream is not None or (large and not flags):
         yield from _of_shapes([shape for shape, _ in output_shapes(op, attrs, flatten(arrays))])
+        if all(a.values is not None for i, _ in data for a in _flat([trial.sample.inputs[i]])):
+            yield NOT_TRIED
         return
     outputs = list(map(np.asarray, true_outputs(op, attrs, flatten(arrays))))
     yield from _of_values(outputs, flatten([x for _, x in data]))

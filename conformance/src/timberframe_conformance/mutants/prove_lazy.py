@@ -16,7 +16,7 @@ from timberframe_conformance.cases.weaknesses import COPIES, MOST_EVALUATED, inp
 from timberframe_conformance.commands import open_device, parse_share
 from timberframe_conformance.judge import judge_case
 from timberframe_conformance.mutants.activate import planted
-from timberframe_conformance.mutants.lazy import DROPPED, LAZY_KERNELS, LazyKernel
+from timberframe_conformance.mutants.lazy import DROPPED, EXCEPTIONS, LAZY_KERNELS, LazyKernel
 from timberframe_conformance.options import Options, in_share
 from timberframe_conformance.suites import SUITES
 from timberframe_conformance.suites.choice import has_kernel, trials_in
@@ -25,12 +25,14 @@ from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 
 MOST_TRIED = 12
-"""Cases of one suite, op and level that a lazy kernel is tried with; they are evenly spaced."""
+"""Cases of one suite, op and level that a lazy kernel is tried with."""
 
 
 NO_ERROR = "no error of the op is a kernel's"
 NO_CASE = "no case of the suite applies"
-NO_FAULTS = frozenset({NO_ERROR, COPIES})
+NO_OUTPUT = "the op has no outputs"
+NO_DATA = "no input of the op is data"
+NO_FAULTS = frozenset({NO_ERROR, NO_OUTPUT, COPIES})
 """Excuses of kernels that do what they should: copies are what the op gives, and others raise its errors."""
 
 
@@ -112,8 +114,16 @@ def prove_lazy(target: Target, ops: Sequence[OpDef], suites: Sequence[str] = ())
                 if case.op == op.name and trial_of(case) is not None:
                     by_level.setdefault(case.level, []).append(case)
             for level, cases in by_level.items():
+                cases.sort(key=_weakness)
                 for kernel in kernels:
-                    yield _find(target, kernel, op, suite, level, cases[:: -(-len(cases) // MOST_TRIED)])
+                    yield _find(target, kernel, op, suite, level, cases[:MOST_TRIED])
+
+
+def _weakness(case: Case) -> tuple[int, int]:
+    """What orders cases so that those that show most, and of these the quickest, are tried first."""
+    trial = trial_of(case)
+    assert trial is not None
+    return len(weaknesses(trial)), input_size(trial)
 
 
 def _find(target: Target, kernel: LazyKernel, op: OpDef, suite: str, level: str, cases: Sequence[Case]) -> Finding:
@@ -135,9 +145,16 @@ def _excuse(kernel: LazyKernel, trials: Sequence[Trial]) -> str:
 
     Of a suite that tries calls of networks alone these are all samples.
     """
-    if kernel.name == "drops-error" and not DROPPED:
-        return NO_ERROR
-    others = [] if all(t.asked_by for t in trials) else trials_in(trials[0].op, trials[0].types)
+    op = trials[0].op
+    if kernel.name == "drops-error":
+        return "" if DROPPED else NO_ERROR
+    if not op.outputs:
+        return NO_OUTPUT
+    if not any(op.input_role(a) == "data" for a in op.inputs):
+        return NO_DATA
+    if (kernel.name, op.name) in EXCEPTIONS:
+        return EXCEPTIONS[kernel.name, op.name]
+    others = [] if all(t.asked_by for t in trials) else trials_in(op, trials[0].types)
     every = [t for t in (*trials, *others) if input_size(t) <= MOST_EVALUATED]
     found = [set(weaknesses(t)).intersection(kernel.excuses) for t in every]
     return min(found[0]) if found and all(found) else ""
