@@ -253,7 +253,7 @@ def _overwritten(last: Sequence[KernelNode]) -> set[tuple[int, int]]:
     """Returns the pairs of values of which a node may write the second over the first: no later node reads that, and
     the node itself reads it once. last: the nodes at the end of a cluster, in order."""
     last_reader = {x.id: i for i, node in enumerate(last) for x in node.inputs}
-    found = set()
+    found: set[tuple[int, int]] = set()
     for i, node in enumerate(last):
         for old, times in Counter(x.id for x in node.inputs).items():
             if times == 1 and last_reader[old] == i:

@@ -93,15 +93,15 @@ class GraphCopy:
 
     def __init__(self, graph: Graph, known: Mapping[Tensor, Any], outer: GraphCopy | None = None) -> None:
         self.graph = graph
-        self.depth = 0 if outer is None else outer.depth + 1
+        self.depth: int = 0 if outer is None else outer.depth + 1
         if self.depth > _DEEPEST:
             raise NotDenseError("functions are nested too deep, or recursive")
         self.known: dict[Tensor, Any] = dict(known)
         self.ran: dict[Operation, list[Operation]] = {}
         self.bounds: Bounds = {} if outer is None else outer.bounds
         self._learned: dict[Any, tuple[list[ListVariable | None], bool]] = {} if outer is None else outer._learned
-        """The last assumptions of loops, by how their lists and shapes begin. The body of a loop is copied several times;
-        a loop in it would otherwise find out the same each time, which multiplies with each level."""
+        """The last assumptions of loops, by how their lists and shapes begin. The body of a loop is copied several
+        times; a loop in it would otherwise find out the same each time, which multiplies with each level."""
         self._live: dict[Operation, list[int]] = {}
         """Of each loop, the loop variables that matter."""
 
