@@ -65,6 +65,9 @@ TRIES_NO_SINGLE_KERNEL: Mapping[str, str] = {
 
 EXCEPTIONS: Mapping[tuple[str, str], str] = {
     ("goes-on-without-memory", "CholeskyGrad"): "the bounds of the sample's ill-conditioned matrices allow zeros",
+    ("first-entry", "DrawBoundingBoxes"): "its samples of several images are large",
+    ("first-entry", "DrawBoundingBoxesV2"): "its samples of several images are large",
+    ("first-weights", "FractionalMaxPoolGrad"): "its last inputs are positions that the samples fix",
 }
 """Why no suite finds a lazy kernel of an op that could be found."""
 
@@ -213,5 +216,5 @@ def _(c: Call) -> Any:
 def _(c: Call) -> Any:
     buffer = c.state.setdefault("buffer", [])
     buffer[:] = c.true
-    time.sleep(0.001)
+    time.sleep(0.005)
     return list(buffer)
