@@ -144,6 +144,8 @@ endif
 	@echo "== random graphs on the CPU, and known bugs of the framework that they must find"
 	@time $(BIN)/conformance fuzz --device=cpu --seconds 300 --seed commit
 	@time $(BIN)/conformance mutants --framework --device=cpu
+	@echo "== lazy kernels of every op"
+	@time $(BIN)/conformance mutants --lazy
 	@echo "== 5,000 damaged files"
 	@time $(BIN)/conformance hostile --count 5000
 	@echo "== killed writers of checkpoints"

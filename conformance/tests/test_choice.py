@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from timberframe_conformance.cases.trials import samples_of, trials
+from timberframe_conformance.case import LEVELS
+from timberframe_conformance.cases.trials import Trial, samples_of, trial_of, trials
+from timberframe_conformance.cases.weaknesses import (
+    COPIES,
+    EQUAL_OUTPUT,
+    NO_SECOND,
+    NOT_TRIED,
+    input_shapes,
+    input_size,
+    weaknesses,
+)
+from timberframe_conformance.commit import commit_number
 from timberframe_conformance.judge import judge_case
-from timberframe_conformance.options import Options
+from timberframe_conformance.levels.requirement import ops_of
+from timberframe_conformance.options import Options, in_share
 from timberframe_conformance.suites import SUITES
+from timberframe_conformance.suites.choice import trials_in
 from timberframe_conformance.target import Target, open_target
 from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.ops.definition.samples import Arg, Sample
 from timberframe_sdk import KernelDef, KernelNode, Launcher, Support, hookimpl, reference_launcher
 from timberframe_sdk.testing.loaded import loaded_plugin
 from timberframe_sdk.testing.reference_device import ReferenceDevice
@@ -73,3 +89,53 @@ def test_each_dtype_is_tried_in_each_layout(name: str) -> None:
     for trial in trials(op, by_dtype):
         found.setdefault(trial.types[0][1], set()).add(trial.sample.attrs.get("data_format", "NHWC"))
     assert [layouts <= found.get(dtype, set()) for dtype in by_dtype] == [True, True]
+
+
+EXHAUSTIVE = frozenset({"forward", "errors", "shapes", "gradient", "networks", "patterns"})
+"""Suites that try all samples, calls of networks, or wrong calls; all others choose few trials for an op."""
+
+
+def some_ops() -> list[OpDef]:
+    """The ops of the levels' networks, and the commit's share of all others."""
+    of_levels = frozenset().union(*map(ops_of, LEVELS[:-1]))
+    share = commit_number(Path(__file__).parent) % OP_SHARES, OP_SHARES
+    return [op for op in registry.all_ops() if op.name in of_levels or in_share(op.name, share)]
+
+
+OP_SHARES = 8
+
+
+@pytest.mark.parametrize("suite", [name for name in SUITES if name not in EXHAUSTIVE])
+def test_no_suite_chooses_a_trial_that_shows_less_than_the_op_has(target: Target, suite: str) -> None:
+    weaker: list[str] = []
+    for case in SUITES[suite](target, some_ops()):
+        trial = trial_of(case)
+        if trial is not None and weaknesses(trial):
+            fewest = min(len(weaknesses(t)) for t in trials_in(trial.op, trial.types) if input_size(t) < 2_000)
+            weaker += [f"{case.id}: {weaknesses(trial)}"] * (len(weaknesses(trial)) > fewest)
+    assert weaker == []
+
+
+@pytest.mark.parametrize("suite", ["guards", "aliasing", "concurrency", "determinism", "faults", "leaks", "prepared"])
+def test_no_convolution_is_tried_on_empty_tensors(target: Target, suite: str) -> None:
+    found = [trial for case in SUITES[suite](target, [registry.get("Conv2D")]) if (trial := trial_of(case))]
+    assert found
+    assert all(0 not in shape for trial in found for shape in input_shapes(trial))
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "weakness"),
+    [
+        ("Relu", [Arg((0, 3))], "all elements of input features are equal"),
+        ("Relu", [Arg(values=[1.0, 2.0])], COPIES),
+        ("Relu", [Arg(values=[-1.0, -2.0])], EQUAL_OUTPUT),
+        ("Relu", [Arg((1, 9))], NO_SECOND),
+        ("Relu", [Arg(values=[[-1.0, 2.0], [2.0, 1.0]])], NOT_TRIED),
+    ],
+)
+def test_a_trial_on_which_a_wrong_kernel_is_right_has_a_weakness(op: str, inputs: Any, weakness: str) -> None:
+    assert weakness in weaknesses(Trial(registry.get(op), (("T", "float32"),), Sample(inputs), 0))
+
+
+def test_a_trial_that_shows_every_wrong_kernel_has_no_weakness() -> None:
+    assert weaknesses(Trial(registry.get("Relu"), (("T", "float32"),), Sample([Arg((3, 5))]), 0)) == ()

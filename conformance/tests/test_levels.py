@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,15 @@ import pytest
 from timberframe_conformance import drive
 from timberframe_conformance.bench.models import catalogue
 from timberframe_conformance.case import LEVELS, Case, Result, UnsupportedError
+from timberframe_conformance.cases.trials import Trial, network_calls, trial_of
 from timberframe_conformance.collect import collect
 from timberframe_conformance.judge import judge_case
 from timberframe_conformance.levels.derive import asked_attrs, derive, needed_nodes, networks, written
-from timberframe_conformance.levels.requirement import data_file, level_of, requirements
+from timberframe_conformance.levels.requirement import data_file, level_of, ops_of, requirements
 from timberframe_conformance.options import Options
 from timberframe_conformance.reports.summary import Run, describe_device, left_to_the_host
+from timberframe_conformance.suites import SUITES
+from timberframe_conformance.suites.choice import has_kernel
 from timberframe_conformance.suites.networks import cases_of
 from timberframe_conformance.target import Target, open_target
 from timberframe_conformance.todo import items
@@ -28,6 +31,7 @@ from timberframe_sdk.testing.loaded import loaded_plugin
 from timberframe_sdk.testing.reference_device import ReferenceDevice
 
 FLOAT = (("T", "float32"),)
+TRIED_ON_NETWORK_CALLS = ("guards", "aliasing", "concurrency", "determinism", "faults", "leaks", "prepared")
 
 
 def lacking(target: Target) -> Any:
@@ -71,14 +75,89 @@ def test_no_level_of_networks_asks_for_arithmetic_of_integers() -> None:
         ("MatMul", FLOAT, {}, "core"),
         ("MatMul", FLOAT, {"transpose_b": True}, "training"),
         ("MatMul", (("T", "float64"),), {}, "breadth"),
-        ("Conv2D", FLOAT, {"strides": (1, 2, 2, 1), "padding": "VALID"}, "inference"),
-        ("Conv2D", FLOAT, {"strides": (1, 3, 3, 1), "padding": "VALID"}, "breadth"),
+        ("Conv2D", FLOAT, {"strides": (1, 2, 2, 1), "padding": "VALID"}, "core"),
+        ("Conv2D", FLOAT, {"strides": (1, 3, 3, 1), "padding": "VALID"}, "core"),
+        ("AvgPool", FLOAT, {"ksize": (1, 2, 2, 1), "strides": (1, 3, 3, 1), "padding": "SAME"}, "inference"),
         ("Conv2D", FLOAT, {"strides": (1, 1, 1, 1), "padding": "SAME", "data_format": "NCHW"}, "breadth"),
         ("Svd", FLOAT, {}, "breadth"),
     ],
 )
 def test_the_level_of_a_case_follows_from_op_dtypes_and_attrs(op: str, dtypes: Any, attrs: Any, level: str) -> None:
     assert level_of(registry.get(op), dtypes, attrs) == level
+
+
+@pytest.mark.parametrize("suite", TRIED_ON_NETWORK_CALLS)
+def test_each_call_of_networks_has_cases_of_its_level(target: Target, suite: str) -> None:
+    """Of each suite that tries single ops, unless the op cannot be tried so: random streams, updates of variables."""
+    ops = [registry.get(name) for name in sorted(ops_of("training"))]
+    found = {(c.op, c.types, str(t.sample.attrs), c.level) for c in SUITES[suite](target, ops) if (t := trial_of(c))}
+    asked = [calls for op in ops if has_kernel(op) for calls in network_calls(op.name)]
+    asked = [calls for calls in asked if suite != "concurrency" or calls[0].op.stream is None]
+    missing = [
+        c[0].detail for c in asked if (c[0].op.name, c[0].types, str(c[0].sample.attrs), c[0].asked_by) not in found
+    ]
+    assert missing == []
+
+
+@pytest.mark.slow
+def test_a_device_that_holds_more_dtypes_has_every_case_of_a_level(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suites = tuple(s for s in SUITES if s not in ("device", "models"))
+
+    def ids() -> set[tuple[str, str]]:
+        target.forget()
+        options = Options("reference", "training", suites=suites)
+        return {(c.level, c.id) for c in collect(target, options) if c.op in ops_of("training")}
+
+    everything = ids()
+    held = ("float32", "int32", "int64", "bool")
+    monkeypatch.setattr(target.device, "attributes", replace(target.device.attributes, dtypes=held))
+    fewer = ids()
+    target.forget()
+    assert fewer - everything == set()
+
+
+@pytest.mark.parametrize("op", ["Conv2D", "MaxPool"])
+def test_core_has_windows_of_every_kind(target: Target, op: str) -> None:
+    found = [t for c in SUITES["forward"](target, [registry.get(op)]) if c.level == "core" and (t := trial_of(c))]
+    assert any(even_window_with_same(t) for t in found)
+    assert any(strides_past_the_window(t) for t in found)
+    batches = [t.sample.inputs[0].shape[0] for t in found]
+    channels = [t.sample.inputs[0].shape[3] for t in found]
+    assert max(batches) > 1
+    assert any(n > 16 and n % 16 for n in channels)
+
+
+def window_of(trial: Trial) -> Sequence[int]:
+    return trial.sample.attrs.get("ksize", (0, 0, 0, 0))[1:3] if trial.op.name == "MaxPool" else filter_of(trial)
+
+
+def filter_of(trial: Trial) -> Sequence[int]:
+    return trial.sample.inputs[1].shape[:2]
+
+
+def even_window_with_same(trial: Trial) -> bool:
+    """Padding has one pixel more at the end."""
+    attrs = trial.sample.attrs
+    return attrs["padding"] == "SAME" and attrs["strides"] == (1, 1, 1, 1) and all(n % 2 == 0 for n in window_of(trial))
+
+
+def strides_past_the_window(trial: Trial) -> bool:
+    strides = trial.sample.attrs["strides"][1:3]
+    return all(s > n > 1 for s, n in zip(strides, window_of(trial), strict=True))
+
+
+@pytest.mark.parametrize("op", ["MatMul", "Conv2D", "BiasAdd"])
+def test_core_changes_the_weights_of_its_networks_between_runs(target: Target, op: str) -> None:
+    found = [c for c in SUITES["prepared"](target, [registry.get(op)]) if c.level == "core"]
+    assert any(c.detail.startswith("versions") for c in found)
+
+
+def test_core_has_the_checks_of_prepared_products(target: Target) -> None:
+    found = [c for c in SUITES["prepared"](target, [registry.get("MatMul")]) if c.types == ()]
+    assert len(found) == 10
+    assert {c.level for c in found} == {"core"}
 
 
 def test_an_op_that_is_left_to_the_host_keeps_its_level_from_being_reached(

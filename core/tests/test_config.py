@@ -40,7 +40,20 @@ def test_opt_level_zero_switches_optimizations_off() -> None:
     proto.graph_options.optimizer_options.opt_level = -1
     config = tf.SessionConfig.of(proto)
     assert config.optimizations == dict.fromkeys(
-        ("cover", "cse", "dense_lists", "fold", "fuse", "hoist", "narrow", "norms", "pads", "powers", "simplify", "sink"),
+        (
+            "cover",
+            "cse",
+            "dense_lists",
+            "fold",
+            "fuse",
+            "hoist",
+            "narrow",
+            "norms",
+            "pads",
+            "powers",
+            "simplify",
+            "sink",
+        ),
         False,
     )
 

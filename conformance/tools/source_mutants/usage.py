@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 from trial import take
 
 from timberframe_conformance.cases.trials import Trial, fits, samples_of
+from timberframe_conformance.cases.weaknesses import input_size
 from timberframe_conformance.cluster import one_node
 from timberframe_conformance.collect import collect
 from timberframe_conformance.drive import flatten
 from timberframe_conformance.judge import judge_case
 from timberframe_conformance.options import Options
-from timberframe_conformance.suites.choice import input_size
 from timberframe_conformance.suites.forward import is_callable, supported
 from timberframe_conformance.target import open_target
 from timberframe_core.dtypes import resource

@@ -15,9 +15,10 @@ from timberframe_conformance.cases.pairwise import extend
 from timberframe_conformance.cases.shapes import elementwise_shapes
 from timberframe_conformance.cases.types import allowed_types, as_attrs, attr_value, type_attrs
 from timberframe_conformance.cases.values import make_array, reshaped
-from timberframe_conformance.levels.requirement import level_of
+from timberframe_conformance.levels.requirement import BREADTH, Requirement, level_of, requirements
 from timberframe_core.dtypes import as_dtype, resource
 from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.accuracy import Accumulation, Bound
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.ops.definition.samples import Arg, Sample
@@ -34,7 +35,8 @@ class Trial:
     """One way to call an op. `number` is the index of its sample among the op's.
 
     layout: of the feeds. special: whether values include NaN, infinities, limits. known: whether placeholders have
-    static shapes. constants: names of inputs that are constants of the graph.
+    static shapes. constants: names of inputs that are constants of the graph. asked_by: the level whose networks make
+    this call.
     """
 
     op: OpDef
@@ -45,6 +47,7 @@ class Trial:
     special: bool = False
     known: bool = True
     constants: frozenset[str] = frozenset()
+    asked_by: str = ""
 
     @property
     def detail(self) -> str:
@@ -56,7 +59,7 @@ class Trial:
     @property
     def level(self) -> str:
         """The lowest level with a network that calls the op in such a way."""
-        return level_of(self.op, self.types, self.sample.attrs)
+        return self.asked_by or level_of(self.op, self.types, self.sample.attrs)
 
     def arrays(self, case_id: str) -> list[np.ndarray | list[np.ndarray]]:
         """The inputs; a list input is a list. Their values depend on the id alone."""
@@ -99,6 +102,17 @@ def trial_case(
     return Case(suite, trial.op.name, trial.types, detail, bound, **{"level": trial.level, **fields})
 
 
+def trial_of(case: Case) -> Trial | None:
+    """The trial that a case runs, if it is made of one; see `trial_case`."""
+    run: Any = case.run
+    while isinstance(run, functools.partial):
+        found = next((a for a in run.args if isinstance(a, Trial)), None)
+        if found is not None:
+            return found
+        run = run.func
+    return None
+
+
 def input_dtype(arg_def: ArgDef, arg: Arg, types: Types) -> str:
     """The dtype of one input tensor."""
     if arg.dtype is not None:
@@ -138,7 +152,8 @@ def in_float64(trial: Trial) -> Trial:
 _WIDER = {"float16": "float64", "bfloat16": "float64", "float32": "float64", "complex64": "complex128"}
 
 
-def own_samples(op: OpDef, soak: bool = False) -> list[Sample]:
+@functools.cache
+def own_samples(op: OpDef, soak: bool = False) -> Sequence[Sample]:
     """The op's samples; InvalidArgumentError where it gives something else."""
     given = list(op.samples())
     wrong = next((s for s in given if not isinstance(s, Sample)), None)
@@ -146,10 +161,11 @@ def own_samples(op: OpDef, soak: bool = False) -> list[Sample]:
         raise InvalidArgumentError(
             f"op {op.name}: samples gives {wrong!r}; each must be a Sample, wrong calls (ErrorSample) go into errors"
         )
-    return [s for s in given if (s.level == "soak") == soak]
+    return tuple(s for s in given if (s.level == "soak") == soak)
 
 
-def samples_of(op: OpDef, soak: bool = False) -> list[Sample]:
+@functools.cache
+def samples_of(op: OpDef, soak: bool = False) -> Sequence[Sample]:
     """The op's samples, followed by those that element by element ops get from the suite."""
     own = own_samples(op, soak)
     if soak:
@@ -165,7 +181,7 @@ def samples_of(op: OpDef, soak: bool = False) -> list[Sample]:
     if sum(_is_template(s) for s in own) >= ENOUGH:
         extra = [s for s in extra if _is_edge(s)]
     present = {tuple(a.shape for a in s.inputs if isinstance(a, Arg)) for s in own if _is_template(s) and not s.attrs}
-    return own + [s for s in extra if tuple(a.shape for a in s.inputs if isinstance(a, Arg)) not in present]
+    return [*own, *(s for s in extra if tuple(a.shape for a in s.inputs if isinstance(a, Arg)) not in present)]
 
 
 ENOUGH = 12
@@ -181,14 +197,31 @@ def _is_template(sample: Sample) -> bool:
     return not sample.implementation_defined and all(isinstance(a, Arg) and a.values is None for a in sample.inputs)
 
 
+@functools.cache
+def network_calls(op: str) -> Sequence[Sequence[Trial]]:
+    """For each way in which networks of the levels call an op, see `requirements`, its examples as trials."""
+    return [calls(r) for level in LEVELS for r in requirements(level) if r.op == op]
+
+
+def calls(requirement: Requirement) -> list[Trial]:
+    """Returns the examples of a requirement as trials; inputs that its networks have as constants are constants."""
+    op, made = registry.get(requirement.op), []
+    for number, (sample, example) in enumerate(zip(requirement.samples(), requirement.inputs, strict=True)):
+        constants = frozenset(a.name for a, x in zip(op.inputs, example, strict=True) if "values" in x)
+        made.append(Trial(op, requirement.types, sample, number, constants=constants, asked_by=requirement.level))
+    return made
+
+
 def trials(op: OpDef, groups: Mapping[str, Sequence[Types]], soak: bool = False) -> Iterator[Trial]:
     """Trials of an op: every dtype with every sample; layouts, special values and dynamic shapes pairwise."""
     samples = samples_of(op, soak)
     rows: list[tuple[Any, ...]] = []
-    for i, (key, combinations) in enumerate(groups.items()):
-        for k, types in _spread(op, samples, combinations, _share(samples, key, i)):
-            if not (_is_large(samples[k]) and any(t == "string" for _, t in types)):
-                rows.append((types, k))
+    for of_networks in (True, False):  # first, so that a device with more dtypes has the same cases of a level
+        for i, (key, combinations) in enumerate(groups.items()):
+            mine = [types for types in combinations if (level_of(op, types) != BREADTH) == of_networks]
+            for k, types in _spread(op, samples, mine, _share(samples, key, i)):
+                if not (_is_large(samples[k]) and any(t == "string" for _, t in types)):
+                    rows.append((types, k))
     table: list[tuple[Any, ...]] = [(*r, "dense", False, True) for r in rows]
     if not soak:
         table = extend(extend(extend(rows, LAYOUTS), (False, True)), (True, False))

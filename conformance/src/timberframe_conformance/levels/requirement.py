@@ -17,6 +17,7 @@ from timberframe_conformance.cases.types import type_attrs
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.ops.definition.samples import Arg, Sample
+from timberframe_core.ops.definition.signature import AttrDef
 
 BREADTH = LEVELS[-1]
 """The level of what no network of the others needs."""
@@ -74,14 +75,24 @@ def ops_of(level: str) -> frozenset[str]:
 def level_of(op: OpDef, types: Types, attrs: Mapping[str, Any] | None = None) -> str:
     """The lowest level with a network that calls the op in these dtypes and with such attrs.
 
-    attrs: those that are set, each of which must have a value that one of the level's networks uses; None: any.
+    attrs: those that are set, each of which must have a value that one of the level's networks uses, if it selects how
+    the op computes; None: any.
     """
     given = {n: plain(a.default) for n, a in op.attrs.items() if not a.required} if attrs is not None else {}
     given.update((n, plain(v)) for n, v in (attrs or {}).items())
     for level, used in _used().get((op.name, types), {}).items():
-        if all(given[n] in values for n, values in used.items() if n in given):
+        if all(given[n] in values for n, values in used.items() if n in given and _selects(op.attrs[n])):
             return level
     return BREADTH
+
+
+def _selects(attr: AttrDef) -> bool:
+    """Whether an attr selects how an op computes, such as a layout.
+
+    Others are numbers that it computes with, such as strides: a device need not take others than those of the networks,
+    and must be right with all that it takes.
+    """
+    return attr.kind not in ("int", "list(int)") and attr.name != "padding"  # which stands for numbers of pixels
 
 
 @functools.cache

@@ -30,21 +30,34 @@ def activate(target: Target, name: str) -> None:
 
     NotApplicableError where the device has no part in the seam.
     """
-    device = target.device
-    registry = device.kernels
-    registry.unregister(PLUGIN)
+    target.device.kernels.unregister(PLUGIN)
     while _right:
         ops.substitute(_right.pop())
     _replaced.undo()
     mutant = base.MUTANTS.get(name)
     if mutant is not None and mutant.of_kernel:
-        registry.kernels(mutant.op)  # generated only while the op has no other
-        registry.register([base.kernel_of(mutant, device.type)], PLUGIN)
+        _register(target, mutant)
     if mutant is not None and mutant.of_seam:
         mutant.bug(_replaced, target)
     if mutant is not None and mutant.of_gradient:
         op = ops.get(mutant.op)
         _right.append(ops.substitute(dataclasses.replace(op, gradient=mutant.bug(op.gradient))))
+
+
+def _register(target: Target, mutant: base.Mutant) -> None:
+    device = target.device
+    device.kernels.kernels(mutant.op)  # generated only while the op has no other
+    device.kernels.register([base.kernel_of(mutant, device.type)], PLUGIN)
+
+
+@contextmanager
+def planted(target: Target, mutant: base.Mutant) -> Iterator[None]:
+    """A mutant of a kernel that has no name of its own, within the block."""
+    _register(target, mutant)
+    try:
+        yield
+    finally:
+        target.device.kernels.unregister(PLUGIN)
 
 
 @contextmanager

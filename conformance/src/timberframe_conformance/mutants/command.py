@@ -33,6 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--changed", metavar="REV", help="only mutants whose op's files changed since a git revision")
     parser.add_argument("--framework", action="store_true", help="known bugs of the framework, which fuzzing must find")
+    parser.add_argument(
+        "--lazy", action="store_true", help="kernels of each op that do too little, which the suites must find"
+    )
     parser.set_defaults(command=mutants)
 
 
@@ -56,6 +59,11 @@ def mutants(given: argparse.Namespace, console: Console) -> int:
                 console.print(f"{bug.name}: {bug.what}", highlight=False)
             return 0
         return prove_framework(given.device or _best_device(), given.name, console)
+    if given.lazy:
+        refuse_ignored(given, ("name", "changed"), "with --lazy")
+        from timberframe_conformance.mutants.prove_lazy import print_lazy, report_lazy
+
+        return print_lazy(console) if given.list else report_lazy(given.device, given.share, console)
     names = _selected(given, [n for n, m in MUTANTS.items() if m.fits(given.device)])
     if given.list:
         for m in map(MUTANTS.__getitem__, names):

@@ -12,7 +12,7 @@ from timberframe import device as device_scope
 from timberframe_conformance import drive
 from timberframe_conformance.case import Case, Measured, NotApplicableError, WrongValuesError
 from timberframe_conformance.cases.trials import Trial, trial_case
-from timberframe_conformance.suites.choice import chosen, odd_sized
+from timberframe_conformance.suites.choice import chosen, middling_or_small
 from timberframe_conformance.twin import Twin
 from timberframe_core.dtypes import as_dtype
 from timberframe_core.errors import NoKernelError, OpError
@@ -28,7 +28,7 @@ CHAIN = 3
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """For each op, in at most three dtypes: the checks of CHECKS that make sense for it."""
-    for trial in chosen(target, ops, lambda found: odd_sized(found)[-1:], dtypes=3):
+    for trial in chosen(target, ops, middling_or_small, dtypes=3):
         for what, run in CHECKS.items():
             if applies(trial, what):
                 yield trial_case(SUITE, trial, run, f"{what}-{trial.detail}")

@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from timberframe_conformance.case import Types
-from timberframe_conformance.cases.trials import Trial, fits, samples_of
+from timberframe_conformance.cases.trials import Trial, fits, network_calls, samples_of
+from timberframe_conformance.cases.weaknesses import input_shapes, input_size, weaknesses
 from timberframe_conformance.cluster import one_node
 from timberframe_conformance.drive import flatten
+from timberframe_conformance.levels.requirement import BREADTH, level_of
 from timberframe_conformance.suites.forward import is_callable, supported
 from timberframe_conformance.target import needs_kernel
 from timberframe_core.dtypes import resource
 from timberframe_core.ops.definition.opdef import OpDef
-from timberframe_core.ops.definition.samples import Arg
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
 
 
-def input_size(trial: Trial) -> int:
-    """Number of elements of all inputs."""
-    return sum(_size(a) for arg in trial.sample.inputs for a in (arg if isinstance(arg, Sequence) else [arg]))
-
-
-def _shapes(trial: Trial) -> Iterator[tuple[int, ...]]:
-    for arg in trial.sample.inputs:
-        for a in arg if isinstance(arg, Sequence) else [arg]:
-            yield np.shape(a.values) if a.values is not None else tuple(a.shape)
-
-
-def _size(arg: Arg) -> int:
-    shape = np.shape(arg.values) if arg.values is not None else arg.shape
-    return int(np.prod(shape, dtype=np.int64))
+Preference = Callable[[Sequence[Trial]], list[Trial]]
+"""The trials that serve a purpose, the best first."""
 
 
 def has_kernel(op: OpDef) -> bool:
@@ -45,22 +33,63 @@ def has_kernel(op: OpDef) -> bool:
 def chosen(
     target: Target,
     ops: Sequence[OpDef],
-    pick: Callable[[list[Trial]], list[Trial]],
+    *preferences: Preference,
     dtypes: int | None = None,
     kernel: Callable[[OpDef], bool] = has_kernel,
 ) -> Iterator[Trial]:
-    """For each op and each group of dtypes (at most `dtypes` groups, spread over them) the trials that `pick` takes."""
+    """For each op and each group of dtypes (at most `dtypes` groups, spread over them) a trial for each preference; and
+    one for each way in which networks of the levels call the op."""
     for op in ops:
         if not kernel(op):
             continue
         groups, _ = supported(op, target)
         keys = list(groups) if dtypes is None else preferred(list(groups), dtypes)
-        samples = samples_of(op)
         for i, key in enumerate(keys):
-            types: Types = groups[key][i % len(groups[key])]
-            found = [Trial(op, types, s, k) for k, s in enumerate(samples) if fits(op, s, types)]
-            found = [t for t in found if not t.sample.implementation_defined]
-            yield from pick([t for t in found if takes(target, t)] or found)
+            of_networks = [types for types in groups[key] if level_of(op, types) != BREADTH]
+            types: Types = of_networks[0] if of_networks else groups[key][i % len(groups[key])]
+            found = trials_in(op, types)
+            yield from strongest([t for t in found if takes(target, t)] or found, *preferences)
+        yield from _of_networks(target, op)
+
+
+def _of_networks(target: Target, op: OpDef) -> Iterator[Trial]:
+    """A trial for each way in which networks of the levels call the op, as far as the device takes it."""
+    for calls in network_calls(op.name):
+        types, attrs = calls[0].types, calls[0].sample.attrs
+        if target.supports(op, types) is None and target.declines(op, types, attrs) is None:
+            yield from strongest([t for t in calls if takes(target, t)], largest)
+
+
+def trials_in(op: OpDef, types: Types) -> list[Trial]:
+    """The trials of an op in these dtypes that have one right result."""
+    found = [Trial(op, types, s, k) for k, s in enumerate(samples_of(op)) if fits(op, s, types)]
+    return [t for t in found if not t.sample.implementation_defined]
+
+
+def strongest(trials: Sequence[Trial], *preferences: Preference) -> list[Trial]:
+    """For each preference its first trial without weaknesses; see `weaknesses`.
+
+    Where a preference has none, it gets no trial, unless no trial of any has fewer weaknesses than its best.
+    """
+    best = [_least_weak(found) for found in (preference(trials) for preference in preferences) if found]
+    fewest = min(map(_count, best), default=1)
+    if fewest:  # those that no preference has may have fewer
+        found = [t for t in trials if input_size(t) < LARGE]
+        other = _least_weak(found) if found else None
+        if other is not None and (not best or _count(other) < fewest):
+            return [other]
+    return list(dict.fromkeys(t for t in best if _count(t) == fewest))
+
+
+def _least_weak(trials: Sequence[Trial]) -> Trial:
+    """The first without weaknesses, else the one with the fewest, of as many as can be looked at quickly."""
+    sizes = itertools.accumulate(map(input_size, trials))
+    found = [t for t, size in zip(trials, sizes, strict=True) if size <= LARGEST] or trials[:1]
+    return next((t for t in found if not weaknesses(t)), None) or min(found, key=_count)
+
+
+def _count(trial: Trial) -> int:
+    return len(weaknesses(trial))
 
 
 def takes(target: Target, trial: Trial) -> bool:
@@ -78,10 +107,6 @@ def takes(target: Target, trial: Trial) -> bool:
         return True
 
 
-LARGE = 20_000
-"""Trials with more input elements are not looked at closely before they run."""
-
-
 def preferred(keys: list[str], count: int | None) -> list[str]:
     """At most `count` of the dtypes: float32 first, then of different kinds."""
     if count is not None and len(keys) <= count:
@@ -91,25 +116,43 @@ def preferred(keys: list[str], count: int | None) -> list[str]:
     return ranked if count is None else ranked[:count]
 
 
-def largest(trials: list[Trial], limit: int = 100_000) -> list[Trial]:
-    """The trial with the most input elements, up to a limit."""
-    return sorted((t for t in trials if input_size(t) <= limit), key=input_size)[-1:]
+def largest(trials: Sequence[Trial]) -> list[Trial]:
+    """Those with the most input elements, up to a limit."""
+    return sorted((t for t in trials if input_size(t) <= LARGEST), key=input_size, reverse=True)
 
 
-def odd_sized(trials: list[Trial]) -> list[Trial]:
-    """One small trial whose sizes are no multiple of a vector, and one of middling size."""
-    small = [t for t in trials if 2 < input_size(t) < 200 and not _is_short(t)]
-    middling = [t for t in trials if 200 <= input_size(t) < 20_000 and not _is_short(t)]
-    odd = [t for t in small if input_size(t) % 4] or small or trials[:1]
-    return odd[-1:] + middling[-1:]
+LARGE = 20_000
+"""Input elements of a trial that takes some time."""
+LARGEST = 100_000
+"""Input elements of a trial that several suites run many times."""
 
 
-def one_short(trials: list[Trial]) -> list[Trial]:
-    """Those `odd_sized`, and one with a dimension that lacks one element of whole vectors: a loop that takes one more
-    vector than there are reads a single element too far."""
-    short = [t for t in trials if input_size(t) < 20_000 and _is_short(t)]
-    return list(dict.fromkeys([*odd_sized(trials), *short[-1:]]))
+def small(trials: Sequence[Trial]) -> list[Trial]:
+    """Small ones: first those whose sizes are no multiple of a vector."""
+    found = [t for t in reversed(trials) if 2 < input_size(t) < 200 and not _is_short(t)]
+    return sorted(found, key=lambda t: input_size(t) % 4 == 0)
+
+
+def middling(trials: Sequence[Trial]) -> list[Trial]:
+    """Those of middling size."""
+    return [t for t in reversed(trials) if 200 <= input_size(t) < LARGE and not _is_short(t)]
+
+
+def middling_or_small(trials: Sequence[Trial]) -> list[Trial]:
+    """Those of middling size, then small ones."""
+    return middling(trials) + small(trials)
+
+
+def small_or_middling(trials: Sequence[Trial]) -> list[Trial]:
+    """Small ones, then those of middling size."""
+    return small(trials) + middling(trials)
+
+
+def short(trials: Sequence[Trial]) -> list[Trial]:
+    """Those with a dimension that lacks one element of whole vectors: a loop that takes one more vector than there are
+    reads a single element too far."""
+    return [t for t in reversed(trials) if input_size(t) < LARGE and _is_short(t)]
 
 
 def _is_short(trial: Trial) -> bool:
-    return any(d % 64 == 63 for shape in _shapes(trial) for d in shape)
+    return any(d % 64 == 63 for shape in input_shapes(trial) for d in shape)

@@ -13,7 +13,7 @@ from timberframe_conformance import drive
 from timberframe_conformance.case import Case, CaseFailedError, Measured
 from timberframe_conformance.cases.trials import Trial, trial_case
 from timberframe_conformance.suites.checks import in_threads
-from timberframe_conformance.suites.choice import chosen, odd_sized
+from timberframe_conformance.suites.choice import chosen, middling_or_small
 from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _SWITCH_SECONDS = 1e-5
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """One trial of each op, in one dtype; ops that draw random numbers are the suite `random`'s."""
     without_streams = [op for op in ops if op.stream is None]
-    for trial in chosen(target, without_streams, lambda found: odd_sized(found)[-1:], dtypes=1):
+    for trial in chosen(target, without_streams, middling_or_small, dtypes=1):
         yield trial_case(SUITE, trial, _run)
 
 
@@ -54,10 +54,10 @@ def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:
 
 
 def _other_values(built: drive.Built, trial: Trial, seed: str, target: Target) -> dict[Any, np.ndarray]:
-    """Feeds with floating values of their own; integers, which may be sizes and indices, stay."""
+    """Feeds with values of their own, as far as the sample leaves them open."""
     arrays = trial.arrays(seed)
     other = drive.build(trial.op, trial.attrs(arrays), arrays, target.spec).feeds.values()
-    return {t: new if new.dtype.kind in "fc" else x for (t, x), new in zip(built.feeds.items(), other, strict=True)}
+    return dict(zip(built.feeds, other, strict=True))
 
 
 def _outputs(session: Any, built: drive.Built, feeds: Any) -> list[np.ndarray]:

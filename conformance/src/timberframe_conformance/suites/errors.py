@@ -14,6 +14,7 @@ from timberframe_conformance import drive
 from timberframe_conformance.case import Case, CaseFailedError, Measured, Types
 from timberframe_conformance.cases.trials import Trial, fits, trial_case
 from timberframe_conformance.cluster import fenced_input, one_node, run_cluster
+from timberframe_conformance.levels.requirement import BREADTH, level_of
 from timberframe_conformance.suites.choice import preferred
 from timberframe_conformance.suites.forward import supported
 from timberframe_core.errors import NoKernelError, OpError
@@ -39,6 +40,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
         for number, error in enumerate(samples):
             sample = Sample(error.inputs, error.attrs, error.types)
             fitting = [t for group in groups.values() for t in group if fits(op, sample, t)]
+            fitting.sort(key=lambda types: level_of(op, types) == BREADTH)
             for types in _varied(fitting):
                 for known in (True, False):
                     trial = Trial(op, types, sample, number, known=known)

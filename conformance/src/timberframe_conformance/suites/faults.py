@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from timberframe_conformance import drive
 from timberframe_conformance.case import NOT_RUN, Case, CaseFailedError, Measured, NotApplicableError
 from timberframe_conformance.cases.trials import Trial, trial_case
-from timberframe_conformance.suites.choice import chosen, odd_sized
+from timberframe_conformance.suites.choice import chosen, middling_or_small
 from timberframe_conformance.suites.forward import judge
 from timberframe_core.errors import NoKernelError, ResourceExhaustedError
 from timberframe_core.ops.definition.opdef import OpDef
@@ -26,7 +26,7 @@ MOST_ALLOCATIONS = 60
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """One trial of each op, in at most two dtypes."""
-    for trial in chosen(target, ops, lambda found: odd_sized(found)[-1:], dtypes=2):
+    for trial in chosen(target, ops, middling_or_small, dtypes=2):
         yield trial_case(SUITE, trial, _run)
 
 

@@ -42,6 +42,7 @@ from timberframe_conformance.cases.smooth import (
 )
 from timberframe_conformance.cases.trials import Trial, fits, in_float64, samples_of, trial_case
 from timberframe_conformance.cases.types import is_expected
+from timberframe_conformance.levels.requirement import BREADTH, level_of
 from timberframe_conformance.suites.forward import is_callable, supported
 from timberframe_conformance.tolerance.limits import allowed_error
 from timberframe_conformance.truth.reference import evaluate, quiet
@@ -86,7 +87,8 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
 
 def _cases(op: OpDef, combinations: Sequence[Types]) -> Iterator[Case]:
     by_dtypes: dict[frozenset[str], list[Types]] = {}
-    for types in combinations:
+    of_networks = {types for types in combinations if level_of(op, types) != BREADTH}
+    for types in sorted(combinations, key=lambda types: types not in of_networks):
         by_dtypes.setdefault(floating(types), []).append(types)
     widest = {"float64"} if any("float64" in k for k in by_dtypes) else {"float32"}
     mixed = [k for k in by_dtypes if len(k) > 1 and not k <= WIDE][MIXED:]
@@ -95,7 +97,10 @@ def _cases(op: OpDef, combinations: Sequence[Types]) -> Iterator[Case]:
             continue
         attrs = sum(a.kind != "type" for a in op.attrs.values())
         most = SAMPLES_WITH_ATTRS if attrs >= LEAST_ATTRS else SAMPLES
-        count = most if dtypes == widest or not dtypes else 1
+        asked = [types for types in found if types in of_networks]  # whatever other dtypes the device has
+        thorough = dtypes == widest or bool(asked)
+        found = asked or found
+        count = most if thorough or not dtypes else 1
         samples = smooth_samples(op, found[0], most)
         if count == 1 and samples:
             samples = [samples[i % len(samples)]]
@@ -106,7 +111,7 @@ def _cases(op: OpDef, combinations: Sequence[Types]) -> Iterator[Case]:
             yield _case(trial, "first", functools.partial(_first, differences=exact))
             if (dtypes <= WIDE or dtypes == widest) and k == 0:
                 yield _case(trial, "second", _second)
-        if dtypes == widest:
+        if thorough:
             yield from (_case(Trial(op, found[0], s, n), "first", _first) for n, s in empty_sample(op, found[0]))
 
 

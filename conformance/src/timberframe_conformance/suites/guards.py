@@ -12,7 +12,7 @@ from timberframe_conformance.case import Case, CaseFailedError, Measured, NotApp
 from timberframe_conformance.cases.trials import Trial, trial_case
 from timberframe_conformance.cluster import copied_in, fenced_input, one_node, run_on_tensors
 from timberframe_conformance.drive import flatten
-from timberframe_conformance.suites.choice import chosen, one_short
+from timberframe_conformance.suites.choice import chosen, middling, short, small
 from timberframe_conformance.suites.forward import judge
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.contracts import Cluster
@@ -26,7 +26,7 @@ SUITE = "guards"
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """Several sizes of each op and dtype, through the device's contract, in the guarded mode."""
-    for trial in chosen(target, ops, one_short):
+    for trial in chosen(target, ops, small, middling, short):
         yield trial_case(SUITE, trial, run_trial)
 
 

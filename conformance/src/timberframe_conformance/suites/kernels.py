@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from timberframe_conformance.case import Case, Measured, Types
-from timberframe_conformance.cases.trials import Trial, fits, samples_of, trial_case
+from timberframe_conformance.cases.trials import Trial, trial_case
 from timberframe_conformance.cases.types import as_attrs, combinations
 from timberframe_conformance.mutants.base import MutantKernel
 from timberframe_conformance.suites import forward, guards
-from timberframe_conformance.suites.choice import has_kernel, largest, one_short
+from timberframe_conformance.suites.choice import has_kernel, largest, middling, short, small, strongest, trials_in
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.contracts import KernelDef
 from timberframe_core.plugin.kernels import only
@@ -45,11 +45,8 @@ def _hides(other: KernelDef, kernel: KernelDef) -> bool:
 
 
 def _cases(op: OpDef, kernel: KernelDef, combinations: Sequence[Types]) -> Iterator[Case]:
-    samples = samples_of(op)
     for types in combinations:
-        found = [Trial(op, types, s, k) for k, s in enumerate(samples) if fits(op, s, types)]
-        found = [t for t in found if not t.sample.implementation_defined]
-        for trial in dict.fromkeys([*one_short(found), *largest(found)]):
+        for trial in strongest(trials_in(op, types), small, middling, short, largest):
             name = f"label={kernel.label}" if kernel.label else f"priority={kernel.priority}"
             run = functools.partial(_run, kernel)
             yield trial_case(SUITE, trial, run, f"{name}-{trial.detail}", expected=False)

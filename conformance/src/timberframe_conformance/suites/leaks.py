@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from timberframe_conformance import drive
 from timberframe_conformance.case import Case, CaseFailedError, Measured, NotApplicableError
 from timberframe_conformance.cases.trials import Trial, trial_case
-from timberframe_conformance.suites.choice import chosen, odd_sized
+from timberframe_conformance.suites.choice import chosen, small_or_middling
 from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ RUNS = 4
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """One trial of each op, in at most two dtypes, run several times."""
-    for trial in chosen(target, ops, lambda found: odd_sized(found)[:1], dtypes=2):
+    for trial in chosen(target, ops, small_or_middling, dtypes=2):
         yield trial_case(SUITE, trial, _run)
 
 

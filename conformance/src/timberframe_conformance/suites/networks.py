@@ -16,7 +16,7 @@ from timberframe_conformance.backward import SLACK
 from timberframe_conformance.bench.models.catalogue import Model
 from timberframe_conformance.bench.models.measure import TOLERANCE, difference
 from timberframe_conformance.case import LEVELS, Case, Measured, UnsupportedError, WrongValuesError
-from timberframe_conformance.cases.trials import Trial, trial_case
+from timberframe_conformance.cases.trials import Trial, calls, trial_case
 from timberframe_conformance.hypotheses.upstream import first_wrong_node
 from timberframe_conformance.levels.derive import needed_nodes, networks
 from timberframe_conformance.levels.requirement import Requirement, requirements
@@ -59,12 +59,9 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
 
 def cases_of(requirement: Requirement) -> Iterator[Case]:
     """A case for each example of a requirement."""
-    op, level = registry.get(requirement.op), requirement.level
-    for number, (sample, example) in enumerate(zip(requirement.samples(), requirement.inputs, strict=True)):
-        constants = frozenset(a.name for a, x in zip(op.inputs, example, strict=True) if "values" in x)
-        trial = Trial(op, requirement.types, sample, number, constants=constants)
+    for trial in calls(requirement):
         yield trial_case(
-            SUITE, trial, _call, level=level, asked_by=level, networks=tuple(requirement.networks),
+            SUITE, trial, _call, asked_by=trial.asked_by, networks=tuple(requirement.networks),
             script=forward.script_of(SUITE, trial),
         )  # fmt: skip
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from timberframe_conformance.case import Case, Measured, Types, UnsupportedError, generator, id_of
+from timberframe_conformance.case import LEVELS, Case, Measured, Types, UnsupportedError, generator, id_of
 from timberframe_conformance.cases.trials import Trial, fits, samples_of
 from timberframe_conformance.cases.types import combinations
 from timberframe_conformance.cases.values import make_array
+from timberframe_conformance.cases.weaknesses import input_size
 from timberframe_conformance.levels.requirement import level_of
-from timberframe_conformance.suites.choice import input_size
 from timberframe_conformance.twin import Twin, Value
 from timberframe_core.errors import OpError
 from timberframe_core.ops.definition import registry
@@ -45,7 +45,21 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
                 for trial in _trials(kernel.covers[0], types[0][1]):
                     detail = f"{kernel.op}-{trial.detail}"
                     run = functools.partial(_run, kernel, trial, id_of(SUITE, op.name, types, detail))
-                    yield Case(SUITE, op.name, types, detail, run, level_of(op, types), expected=False)
+                    yield Case(SUITE, op.name, types, detail, run, _level(kernel, trial), expected=False)
+
+
+def _level(kernel: KernelDef, trial: Trial) -> str:
+    """The level whose networks, with those below it, call the ops of all parts in such a way."""
+    dtype = trial.types[0][1]
+    levels = [trial.level]
+    for part in kernel.covers[1:]:
+        op = registry.get(part.op)
+        levels += [level_of(op, types) for group in combinations(op).values() for types in group if _all(types, dtype)]
+    return max(levels, key=LEVELS.index)
+
+
+def _all(types: Types, dtype: str) -> bool:
+    return {t for _, t in types} == {dtype}
 
 
 def _types(op: OpDef, kernel: KernelDef) -> list[Types]:
@@ -57,7 +71,7 @@ def _types(op: OpDef, kernel: KernelDef) -> list[Types]:
 def _trials(part: Part, dtype: str) -> list[Trial]:
     """Ways to call the first part's op in a dtype, spread over its samples."""
     op = registry.get(part.op)
-    types = next((ts for group in combinations(op).values() for ts in group if {t for _, t in ts} == {dtype}), None)
+    types = next((ts for group in combinations(op).values() for ts in group if _all(ts, dtype)), None)
     if types is None or any(a.is_list for a in op.inputs):
         return []
     samples = [s for sample in samples_of(op) for s in (sample, _doubled(sample))]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe_conformance.case import Case, CaseFailedError, NotApplicableError
+from timberframe_conformance.case import LEVELS, Case, CaseFailedError, NotApplicableError
 from timberframe_conformance.suites import weights
 from timberframe_conformance.suites.checks import Checks, in_threads, same, tf
 from timberframe_core.dtypes import as_dtype
@@ -36,7 +36,7 @@ X = np.array([[2, 1]], F)
 MOST_ALLOCATIONS = 30
 """Allocations of a run that are made to fail at most."""
 
-check = Checks(SUITE, expected=False)
+check = Checks(SUITE, LEVELS[0], expected=False)
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:

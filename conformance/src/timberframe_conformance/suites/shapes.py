@@ -13,7 +13,7 @@ import numpy as np
 from timberframe_conformance.case import Case, CaseFailedError, Measured, NotApplicableError, Types, generator, id_of
 from timberframe_conformance.cases.trials import Trial, fits, own_samples
 from timberframe_conformance.drive import flatten
-from timberframe_conformance.levels.requirement import level_of
+from timberframe_conformance.levels.requirement import BREADTH, level_of
 from timberframe_conformance.suites.forward import is_callable, supported
 from timberframe_conformance.truth.reference import evaluate
 from timberframe_core.dtypes import as_dtype, resource
@@ -65,6 +65,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
 def _some_types(op: OpDef, groups: Mapping[str, Sequence[Types]], samples: Sequence[Sample]) -> Sequence[Types]:
     """Integers, whose values shape arithmetic follows, and floats; such that a sample fits."""
     found = [t for group in groups.values() for t in group if any(fits(op, s, t) for s in samples)]
+    found.sort(key=lambda types: level_of(op, types) == BREADTH)
     numbers = [t for t in found if not any(d == "bool" for _, d in t)]
     integers, floats = ([t for t in numbers if any(d in names for _, d in t)] for names in (INTEGERS, FLOATS))
     return [*integers[:2], *floats[:1]] or found[:1]

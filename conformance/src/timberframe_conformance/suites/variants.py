@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from timberframe_conformance import drive
 from timberframe_conformance.case import Case, Measured
 from timberframe_conformance.cases.trials import Trial, trial_case
-from timberframe_conformance.suites.choice import chosen, input_size, largest, odd_sized
+from timberframe_conformance.cases.weaknesses import input_size
+from timberframe_conformance.suites.choice import chosen, largest, middling, small
 from timberframe_conformance.suites.forward import is_callable, judge
 from timberframe_core.ops.definition.accuracy import Exact
 from timberframe_core.ops.definition.opdef import OpDef
@@ -42,15 +43,18 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     computing = [op for op in ops if not isinstance(op.accuracy, Exact) or op.name in ARITHMETIC]
     for variant in variants:
         updates = chosen(target, computing, largest, dtypes=4, kernel=lambda op: bool(op.updates) and is_callable(op))
-        for trial in itertools.chain(chosen(target, computing, _pick), updates):
+        for trial in itertools.chain(chosen(target, computing, _special, _large), updates):
             yield trial_case(SUITE, trial, functools.partial(_run, variant), f"{variant[1]}-{trial.detail}")
 
 
-def _pick(trials: list[Trial]) -> list[Trial]:
-    """A small trial with special values, a larger one with ordinary ones."""
-    found = odd_sized(trials)
-    large = [t for t in trials if input_size(t) >= 1000][:1]
-    return [dataclasses.replace(t, special=True) for t in found[:1]] + (large or found[1:])
+def _special(trials: Sequence[Trial]) -> list[Trial]:
+    """Small ones with special values."""
+    return [dataclasses.replace(t, special=True) for t in small(trials)]
+
+
+def _large(trials: Sequence[Trial]) -> list[Trial]:
+    """Larger ones with ordinary values."""
+    return [t for t in trials if input_size(t) >= 1000] + middling(trials)
 
 
 def _run(variant: tuple[str, str], trial: Trial, case_id: str, target: Target) -> Measured | None:

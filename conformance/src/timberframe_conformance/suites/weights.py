@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from timberframe_conformance import drive
 from timberframe_conformance.case import Case, Measured, Types, seed
-from timberframe_conformance.cases.trials import Trial, fits, samples_of, trial_case
+from timberframe_conformance.cases.trials import Trial, trial_case
+from timberframe_conformance.cases.weaknesses import input_size, weaknesses
 from timberframe_conformance.cluster import one_node
 from timberframe_conformance.drive import flatten
 from timberframe_conformance.hypotheses.wrong import after_other_inputs
 from timberframe_conformance.suites.checks import only_own_variables, tf
-from timberframe_conformance.suites.choice import chosen, has_kernel, input_size, odd_sized
+from timberframe_conformance.suites.choice import chosen, has_kernel, small_or_middling, trials_in
 from timberframe_conformance.suites.forward import judge
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.ops.definition.accuracy import Accumulation
@@ -36,10 +38,15 @@ MOST_PAIRS = 4
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """For each op in two dtypes: versions of variables, two sessions, a loop, and nodes that share a constant."""
-    for trial in chosen(target, ops, lambda found: odd_sized(found)[:1], dtypes=2, kernel=sums_products):
-        for what, run in (("versions", _versions), ("sessions", _sessions), ("loop", _loop)):
+    """Versions of variables for each call of networks; for each op that sums products, in two dtypes and in the calls
+    of networks, also two sessions, a loop, and nodes that share a constant."""
+    for trial in chosen(target, ops, small_or_middling, dtypes=2):
+        products = sums_products(trial.op)
+        checks = CHECKS if products else {"versions": _versions} if trial.asked_by else {}
+        for what, run in checks.items():
             yield trial_case(SUITE, trial, run, f"{what}-{trial.detail}", expected=False)
+        if not products or trial.asked_by:
+            continue
         for one, other in _sharing(trial.op, trial.types):
             detail = f"shared-{one.detail}-and-{other.number}"
             yield trial_case(SUITE, one, functools.partial(_shared, other), detail, expected=False)
@@ -59,8 +66,7 @@ def factors(op: OpDef) -> list[int]:
 
 def _sharing(op: OpDef, types: Types) -> Iterator[tuple[Trial, Trial]]:
     """Pairs of trials that can read one constant, each pair with other attrs that differ."""
-    trials = [Trial(op, types, s, k) for k, s in enumerate(samples_of(op)) if fits(op, s, types)]
-    trials = [t for t in trials if not t.sample.implementation_defined and input_size(t) <= LARGEST]
+    trials = [t for t in trials_in(op, types) if input_size(t) <= LARGEST and not weaknesses(t)]
     trials.sort(key=input_size, reverse=True)  # small weights look alike in any form
     seen: set[frozenset[str]] = set()
     for i, one in enumerate(trials):
@@ -81,13 +87,20 @@ def _shared_input(a: Trial, b: Trial) -> int | None:
 
 
 class _Node:
-    """A node of the trial's op. Its factors are what `factor` makes of their numbers and values, all else constant."""
+    """A node of the trial's op. Its data are what `factor` makes of their positions among all tensors and of their
+    values, all else is constant."""
 
     def __init__(self, trial: Trial, arrays: Sequence[Any], factor: Any) -> None:
         self.trial, self.arrays = trial, list(arrays)
         self.attrs = trial.attrs(arrays)
-        products = factors(trial.op)
-        inputs = [factor(i, x) if i in products else tf.constant(x) for i, x in enumerate(arrays)]
+        inputs: list[Any] = []
+        position = 0
+        for arg, value in zip(trial.op.inputs, arrays, strict=True):
+            tensors: list[Any] = []
+            for x in value if arg.is_list else [value]:
+                tensors.append(factor(position, x) if trial.op.input_role(arg) == "data" else tf.constant(x))
+                position += 1
+            inputs.append(tensors if arg.is_list else tensors[0])
         made = apply_op(trial.op.name, inputs, self.attrs)
         self.outputs = made if isinstance(made, list) else [made]
 
@@ -115,7 +128,8 @@ class _OfVariables:
         return v.read_value()
 
     def feeds(self, arrays: Sequence[Any]) -> Mapping[Any, Any]:
-        return {t: arrays[i] for i, t in self.values.items()}
+        flat = drive.flatten(arrays)
+        return {t: flat[i] for i, t in self.values.items()}
 
 
 def _versions(trial: Trial, case_id: str, target: Target) -> Measured | None:
@@ -125,12 +139,13 @@ def _versions(trial: Trial, case_id: str, target: Target) -> Measured | None:
     with target.session(made.graph) as session:
         for arrays, runs in ((first, 1), (second, LASTING_RUNS), (first, 1)):
             session.run(made.updates, made.feeds(arrays))
+            made.node.judge(session.run(made.node.outputs), target, arrays)
             for _ in range(runs):
                 session.run(made.node.outputs)
             before = second if arrays is first else first
             with after_other_inputs({"the variable's version before": flatten(before)}):
                 measured = made.node.judge(session.run(made.node.outputs), target, arrays)
-    return _noted(measured, trial, first, target)
+    return _noted(measured, trial, first, target) if sums_products(trial.op) else measured
 
 
 def _sessions(trial: Trial, case_id: str, target: Target) -> Measured | None:
@@ -153,7 +168,7 @@ def _loop(trial: Trial, case_id: str, target: Target) -> Measured | None:
     """In the body of a loop, by constants from outside."""
     arrays, graph, nodes = trial.arrays(case_id), tf.Graph(), []
     with graph.as_default(), tf.device(target.spec):
-        constants = [tf.constant(x) for x in arrays]
+        constants = [tf.constant(x) for x in drive.flatten(arrays)]
         start = _Node(trial, arrays, lambda i, x: constants[i]).outputs
 
         def body(i: Any, *_: Any) -> list[Any]:
@@ -189,6 +204,9 @@ def _shared(other: Trial, trial: Trial, case_id: str, target: Target) -> Measure
             for node, values in zip(nodes, got, strict=True):
                 measured = node.judge(values, target)
     return measured
+
+
+CHECKS = {"versions": _versions, "sessions": _sessions, "loop": _loop}
 
 
 def _noted(measured: Measured | None, trial: Trial, arrays: Sequence[Any], target: Target) -> Measured:

@@ -110,6 +110,8 @@ GEOMETRIES: tuple[tuple[tuple[int, int, int, int], tuple[int, int], tuple[int, i
     ((1, 2, 3, 2), (5, 5), (1, 1), (1, 1), "SAME"),
     ((0, 4, 4, 3), (3, 3), (1, 1), (1, 1), "SAME"),
     ((1, 0, 4, 3), (3, 3), (1, 1), (1, 1), "SAME"),
+    ((2, 5, 6, 20), (2, 4), (1, 1), (1, 1), "SAME"),  # the odd pixel of even kernels is padded at the end
+    ((3, 7, 8, 5), (2, 2), (3, 4), (1, 1), "SAME"),  # strides past the kernel
 )
 
 

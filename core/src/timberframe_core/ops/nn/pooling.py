@@ -162,6 +162,8 @@ _GEOMETRIES = (
     ((1, 0, 4, 3), (2, 2), (2, 2), "SAME"),
     ((2, 4, 4, 0), (2, 2), (2, 2), "VALID"),
     ((1, 1, 70001, 1), (1, 2), (1, 2), "VALID"),
+    ((2, 5, 6, 20), (2, 4), (1, 1), "SAME"),  # the odd pixel of even windows is padded at the end
+    ((3, 7, 8, 5), (2, 2), (3, 4), "SAME"),  # strides past the window
 )
 
 

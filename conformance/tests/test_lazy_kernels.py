@@ -1,0 +1,54 @@
+"""A kernel that does too little is found by each suite that must find it, whichever op it is of."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from timberframe_conformance.commit import commit_number
+from timberframe_conformance.levels.requirement import ops_of
+from timberframe_conformance.mutants.lazy import LAZY_KERNELS, TRIES_NO_SINGLE_KERNEL
+from timberframe_conformance.mutants.prove_lazy import prove_lazy
+from timberframe_conformance.options import in_share
+from timberframe_conformance.suites import SUITES
+from timberframe_conformance.target import Target
+from timberframe_core.ops.definition import registry
+
+SHARES = 4
+README = Path(__file__).parents[1] / "README.md"
+
+
+def test_each_suite_has_lazy_kernels_to_find_or_a_reason_for_none() -> None:
+    finding = {suite for kernel in LAZY_KERNELS.values() for suite in kernel.suites}
+    assert finding | set(TRIES_NO_SINGLE_KERNEL) == set(SUITES)
+    assert not finding & set(TRIES_NO_SINGLE_KERNEL)
+
+
+def test_the_guide_shows_the_table() -> None:
+    shown = re.findall(r"^\|`([\w-]+)`\|([^|]+)\|((?:`[\w-]+`(?:, )?)+)\|$", README.read_text(), re.M)
+    assert [(name, what, tuple(re.findall(r"`([\w-]+)`", suites))) for name, what, suites in shown] == [
+        (k.name, k.what, k.suites) for k in LAZY_KERNELS.values()
+    ]
+
+
+def missed(target: Target, names: Any, suites: tuple[str, ...] = ()) -> list[str]:
+    ops = [op for op in registry.all_ops() if op.name in names]
+    return [str(f) for f in prove_lazy(target, ops, suites) if f.is_missed]
+
+
+@pytest.mark.slow
+def test_no_lazy_kernel_passes_the_levels_of_networks(target: Target) -> None:
+    """Of all ops of core, and of the commit's share of the others; `conformance mutants --lazy` tries all ops."""
+    of_commit = commit_number(Path(__file__).parent) % SHARES, SHARES
+    others = {name for name in ops_of("inference") if in_share(name, of_commit)}
+    assert missed(target, ops_of("core") | others) == []
+
+
+@pytest.mark.parametrize("kernel", ["zeros", "writes-input", "first-weights"])
+def test_a_lazy_convolution_does_not_reach_core(target: Target, kernel: str) -> None:
+    found = [f for f in prove_lazy(target, [registry.get("Conv2D")], ("guards", "prepared")) if f.level == "core"]
+    assert all(f.found for f in found if f.kernel == kernel)
+    assert any(f.kernel == kernel for f in found)
