@@ -213,7 +213,7 @@ def _verify(given: argparse.Namespace, console: Console) -> int:
 
     try:
         run, problems = load_submission(given.folder)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
         raise UsageError(
             f"verify {given.folder}: {MANIFEST}, {REPORT} or {PROFILE} cannot be read: {e}; "
             "a folder of `conformance run --submit` is required"

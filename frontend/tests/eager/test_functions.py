@@ -300,6 +300,34 @@ def test_calls_have_third_derivatives() -> None:
     np.testing.assert_allclose([first.numpy(), second.numpy(), third.numpy()], [32, 48, 48], rtol=1e-5)
 
 
+CUBES: dict[str, Any] = {
+    "cond": lambda x: tf.cond(x > 0.0, lambda: x * x * x, lambda: x),
+    "cond in a cond": lambda x: tf.cond(x > 0.0, lambda: tf.cond(x > 1.0, lambda: x * x * x, lambda: x), lambda: x),
+    "switch_case": lambda x: tf.switch_case(tf.constant(1), [lambda: x, lambda: x * x * x]),
+    "cond in a loop": lambda x: tf.while_loop(
+        lambda i, _: i < 2, lambda i, a: (i + 1, tf.cond(a > 0.0, lambda: a * x, lambda: a)), [0, x]
+    )[1],
+    "loop in a cond": lambda x: tf.cond(
+        x > 0.0, lambda: tf.while_loop(lambda i, _: i < 2, lambda i, a: (i + 1, a * x), [0, x])[1], lambda: x
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CUBES)
+def test_branches_in_a_call_have_higher_derivatives(name: str) -> None:
+    f, x = tf.function(CUBES[name]), tf.constant(2.0, tf.float64)
+    with tf.GradientTape(persistent=True) as outer:
+        outer.watch(x)
+        with tf.GradientTape(persistent=True) as middle:
+            middle.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = f(x)
+            first = inner.gradient(y, x)
+        second = middle.gradient(first, x)
+    assert [float(t) for t in (y, first, second, outer.gradient(second, x))] == [8, 12, 12, 6]
+
+
 def test_a_function_may_take_gradients_itself() -> None:
     v = tf.Variable(3.0)
 

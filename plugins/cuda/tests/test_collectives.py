@@ -39,6 +39,10 @@ tfr.leave()
 """
 
 
+REALS = ["half", "bfloat16", "float32", "float64"]
+INTEGERS = ["int8", "uint8", "int32", "uint32", "int64", "uint64"]
+
+
 class Members:
     """See `CollectiveGroup`, for threads. given: what each exchanges."""
 
@@ -84,11 +88,25 @@ def together(cupy_version: str, cuda: Any) -> Callable[[Callable[[Any, Any, int]
 
 
 def numbers(rank: int, dtype: str) -> np.ndarray:
-    return np.random.default_rng(rank).integers(-50, 50, (4, 3)).astype(as_dtype(dtype).numpy)
+    return np.random.default_rng(rank).integers(0 if dtype[0] == "u" else -50, 50, (4, 3)).astype(as_dtype(dtype).numpy)
 
 
 @pytest.mark.parametrize(
-    "dtype", ["half", "bfloat16", "float32", "float64", "int32", "int64", "complex64", "complex128"]
+    "dtype",
+    [
+        "half",
+        "bfloat16",
+        "float32",
+        "float64",
+        "int8",
+        "uint8",
+        "int32",
+        "uint32",
+        "int64",
+        "uint64",
+        "complex64",
+        "complex128",
+    ],
 )
 def test_collectives_of_each_dtype(together: Any, dtype: str) -> None:
     def do(device: Any, made: Any, rank: int) -> Any:
@@ -129,6 +147,17 @@ def test_closed_collectives_say_so(together: Any) -> None:
             work.result()
 
     assert together(do) == [None, None]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int16", "uint16"])
+def test_dtypes_that_nccl_lacks_are_moved(together: Any, dtype: str) -> None:
+    def do(device: Any, made: Any, rank: int) -> Any:
+        x = device.copy_in(numbers(rank, dtype))
+        return [device.copy_out(w.result()) for w in (made.all_gather(x), made.broadcast(x, 1))]
+
+    for found in together(do):
+        np.testing.assert_array_equal(found[0], np.concatenate([numbers(0, dtype), numbers(1, dtype)]))
+        np.testing.assert_array_equal(found[1], numbers(1, dtype))
 
 
 def test_a_dtype_that_nccl_lacks_is_refused(together: Any) -> None:

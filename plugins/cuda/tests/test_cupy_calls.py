@@ -79,7 +79,7 @@ def test_a_function_that_requires_one_more_argument_is_found() -> None:
         ("device", "Event(disable_timing=True)", "Event(timing=False)", "unexpected keyword argument 'timing'"),
         ("device", "runtime.getDeviceProperties(number)", "runtime.getDevicePropertiesOf(number)", "has no row"),
         ("compiler", 'source, "kernel.cu", (), ()', 'source, b"kernel.cu", (), ()', "name is bytes, required is str"),
-        ("device", "tuple(group), given", "list(group), given", "block is list, required is tuple"),
+        ("modules", "tuple(group), given", "list(group), given", "block is list, required is tuple"),
         ("graphs", "graph.launch(stream=device.stream)", "graph.run(stream=device.stream)", "Graph.run has no row"),
     ],
 )  # fmt: skip
@@ -104,7 +104,7 @@ def test_a_value_of_another_type_is_refused_while_tests_run(cuda: Any) -> None:
 
     with pytest.raises(TypeError, match=r"cupy\.cuda\.Module\.load: cubin is str, required is bytes"):
         Module().load("no bytes")
-    with pytest.raises(TypeError, match=r"memsetAsync: ptr is ndarray, required is int"):
-        runtime.memsetAsync(np.zeros((2, 2)), 0, 4, 1)
+    with pytest.raises(TypeError, match=r"memcpyAsync: dst is ndarray, required is int"):
+        runtime.memcpyAsync(np.zeros((2, 2)), 0, 4, 1, 1)
     with pytest.raises(TypeError, match="missing a required argument: 'stream'"):
-        runtime.memsetAsync(1, 0, 4)
+        runtime.memcpyAsync(1, 0, 4, 1)

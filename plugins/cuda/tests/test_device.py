@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -172,3 +173,24 @@ def test_work_is_timed_by_events_of_the_gpu(devices: Any) -> None:
     result, start, end = devices[0].timed(lambda: time.sleep(0.01) or "made")
     assert result == "made"
     assert 10e6 <= end - start < 1e9
+
+
+def test_the_cache_on_disk_keeps_what_was_used_last(cuda: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    from timberframe_cuda import compiler
+
+    monkeypatch.setenv("TIMBERFRAME_CACHE", str(tmp_path))
+    header = "#include <timberframe/accelerator/language.h>\n"
+    sources = [f"{header}TF_KERNEL tf_none{i}() {{}}\n" for i in range(4)]
+    size = len(compiler.compiled(sources[0], "sm_80"))
+    old = next((tmp_path / "cuda").iterdir())
+    monkeypatch.setattr(compiler, "CACHE_BYTES", 3 * size + size // 2)
+    compiler.compiled(sources[1], "sm_80")
+    older = next(p for p in (tmp_path / "cuda").iterdir() if p != old)
+    os.utime(older, (1, 1))
+    os.utime(old, (2, 2))
+    compiler.compiled(sources[0], "sm_80")  # is used again
+    for source in sources[2:]:
+        compiler.compiled(source, "sm_80")
+    left = set((tmp_path / "cuda").iterdir())
+    assert older not in left
+    assert 0 < len(left) <= 3

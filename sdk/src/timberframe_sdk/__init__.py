@@ -39,6 +39,7 @@ from timberframe_core.ops.definition.gradients import shape_of as shape_of
 from timberframe_core.ops.definition.gradients import sum_to_shape as sum_to_shape
 from timberframe_core.ops.definition.opdef import UNKNOWN as UNKNOWN
 from timberframe_core.ops.definition.opdef import InferenceContext as InferenceContext
+from timberframe_core.ops.definition.opdef import MissingGradient as MissingGradient
 from timberframe_core.ops.definition.opdef import NotDifferentiable as NotDifferentiable
 from timberframe_core.ops.definition.opdef import OpDef as OpDef
 from timberframe_core.ops.definition.opdef import define_op as define_op

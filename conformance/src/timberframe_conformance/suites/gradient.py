@@ -46,10 +46,10 @@ from timberframe_conformance.suites.forward import is_callable, supported
 from timberframe_conformance.tolerance.limits import allowed_error
 from timberframe_conformance.truth.reference import evaluate, quiet
 from timberframe_core.dtypes import as_dtype, resource
-from timberframe_core.errors import UnimplementedError
+from timberframe_core.errors import NotFoundError, UnimplementedError
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.ops.definition.formats import FORMATS
-from timberframe_core.ops.definition.opdef import NotDifferentiable, OpDef
+from timberframe_core.ops.definition.opdef import MissingGradient, NotDifferentiable, OpDef
 from timberframe_sdk import reference
 from timberframe_sdk.reference import widen
 
@@ -78,7 +78,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
         combinations = [t for group in groups.values() for t in group]
         if isinstance(op.gradient, NotDifferentiable):
             yield from _plain_cases(op, combinations, "none", _none)
-        elif op.name == "PreventGradient":
+        elif op.name == "PreventGradient" or isinstance(op.gradient, MissingGradient):
             yield from _plain_cases(op, combinations, "refused", _refused)
         elif op.gradient is not None:
             yield from _cases(op, combinations)
@@ -201,7 +201,10 @@ def _second(trial: Trial, case_id: str, target: Target) -> Measured | None:
     setting = make_setting(trial, case_id, target)
     if not setting.xs:
         return Measured(note="there is nothing to differentiate")
-    second, weights = _second_gradients(setting, case_id, target)
+    try:
+        second, weights = _second_gradients(setting, case_id, target)
+    except NotFoundError as e:  # a gradient of the first one that is declared to be missing
+        return Measured(note=str(e))
     measured, gradients = run_setting(setting, second, target)
     if _has_free_phases(trial.op, setting.flat):
         return measured

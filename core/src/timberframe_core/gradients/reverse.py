@@ -15,7 +15,7 @@ from timberframe_core.graph.indexed_slices import IndexedSlices
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.graph.tensor_shape import TensorShape
 from timberframe_core.graph.variable_value import handle_of
-from timberframe_core.ops.definition.opdef import NotDifferentiable
+from timberframe_core.ops.definition.opdef import MissingGradient, NotDifferentiable
 from timberframe_core.ops.definition.registered_gradients import gradient_named, is_registered
 from timberframe_core.shapes import compatible, format_shape
 
@@ -258,11 +258,12 @@ def backpropagate(
 def input_gradients(op: Any, totals: Sequence[Gradient | None]) -> list[Any]:
     """What the gradient function of an operation, or of the record of one, makes of the gradients of its outputs."""
     gradient = op.gradient
-    if gradient is None and is_registered(op.type):
+    if (gradient is None or isinstance(gradient, MissingGradient)) and is_registered(op.type):
         gradient = gradient_named(op.type)
-    if gradient is None:
+    if gradient is None or isinstance(gradient, MissingGradient):
+        reason = f" ({gradient.reason})" if gradient else ""
         raise NotFoundError(
-            f"{op.type} '{op.name}': no gradient is declared for this op; a path to the sources passes it "
+            f"{op.type} '{op.name}': no gradient is declared for this op{reason}; a path to the sources passes it "
             "(define_op takes gradient=, tf.RegisterGradient registers one, and tf.stop_gradient cuts a path)",
             op.name,
         )

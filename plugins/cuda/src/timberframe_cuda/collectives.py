@@ -19,7 +19,8 @@ with warnings.catch_warnings(action="ignore", category=UserWarning):  # CuPy war
 
 _DTYPES = {
     "float16": "NCCL_FLOAT16", "bfloat16": "NCCL_BFLOAT16", "float32": "NCCL_FLOAT32", "float64": "NCCL_FLOAT64",
-    "int32": "NCCL_INT32", "int64": "NCCL_INT64",
+    "int8": "NCCL_INT8", "int32": "NCCL_INT32", "int64": "NCCL_INT64", "uint8": "NCCL_UINT8", "uint32": "NCCL_UINT32",
+    "uint64": "NCCL_UINT64",
 }  # fmt: skip
 _PARTS = {"complex64": "float32", "complex128": "float64"}
 """Complex numbers are added up as pairs of real ones."""
@@ -46,26 +47,26 @@ class Nccl:
         def call(a: DeviceTensor, made: DeviceTensor, count: int, dtype: int) -> None:
             self._communicator.allReduce(_at(a), _at(made), count, dtype, nccl.NCCL_SUM, self._stream.ptr)
 
-        return self._enqueue(arrays, [a.shape for a in arrays], call)
+        return self._enqueue(arrays, [a.shape for a in arrays], call, adds=True, one=False)
 
     def all_gather(self, array: DeviceTensor) -> Pending:
         def call(a: DeviceTensor, made: DeviceTensor, count: int, dtype: int) -> None:
             self._communicator.allGather(_at(a), _at(made), count, dtype, self._stream.ptr)
 
-        return self._enqueue([array], [(self._size * array.shape[0], *array.shape[1:])], call, True)
+        return self._enqueue([array], [(self._size * array.shape[0], *array.shape[1:])], call, adds=False)
 
     def reduce_scatter(self, array: DeviceTensor) -> Pending:
         def call(a: DeviceTensor, made: DeviceTensor, count: int, dtype: int) -> None:
             part = count // self._size
             self._communicator.reduceScatter(_at(a), _at(made), part, dtype, nccl.NCCL_SUM, self._stream.ptr)
 
-        return self._enqueue([array], [(array.shape[0] // self._size, *array.shape[1:])], call, True)
+        return self._enqueue([array], [(array.shape[0] // self._size, *array.shape[1:])], call, adds=True)
 
     def broadcast(self, array: DeviceTensor, root: int) -> Pending:
         def call(a: DeviceTensor, made: DeviceTensor, count: int, dtype: int) -> None:
             self._communicator.broadcast(_at(a), _at(made), count, dtype, root, self._stream.ptr)
 
-        return self._enqueue([array], [array.shape], call, True)
+        return self._enqueue([array], [array.shape], call, adds=False)
 
     def close(self) -> None:
         self._closed = True
@@ -78,10 +79,14 @@ class Nccl:
         arrays: Sequence[DeviceTensor],
         shapes: Sequence[tuple[int, ...]],
         call: Callable[[DeviceTensor, DeviceTensor, int, int], None],
-        one: bool = False,
+        adds: bool,
+        one: bool = True,
     ) -> Pending:
-        """Calls NCCL for each array; the event after it. one: its result is the first tensor, else a list of all."""
-        device, counts = self._device, [_counted(a) for a in arrays]
+        """Calls NCCL for each array; the event after it. adds: whether it adds the arrays up, and not only moves them.
+
+        one: its result is the first tensor, else a list of all.
+        """
+        device, counts = self._device, [_counted(a, adds) for a in arrays]
         made = [device.empty(a.dtype, shape) for a, shape in zip(arrays, shapes, strict=True)]
         before = device.event()
         with self._calling():
@@ -166,11 +171,13 @@ def as_unique_id(data: bytes) -> bytes | tuple[int, ...]:
     return data if since_14 else tuple(np.frombuffer(data, np.int8).tolist())
 
 
-def _counted(a: DeviceTensor) -> tuple[int, int]:
-    """How many numbers of which of NCCL's dtypes a tensor has."""
+def _counted(a: DeviceTensor, adds: bool) -> tuple[int, int]:
+    """How many numbers of which of NCCL's dtypes a tensor has; those of others are moved as bytes."""
     name, count = a.dtype.name, int(np.prod(a.shape))
     if name in _PARTS:
         name, count = _PARTS[name], 2 * count
+    if name not in _DTYPES and not adds:
+        name, count = "uint8", a.nbytes
     if name not in _DTYPES:
         raise InvalidArgumentError(f"a tensor of {name} given; NCCL adds up {', '.join([*_DTYPES, *_PARTS])}")
     return count, int(getattr(nccl, _DTYPES[name]))

@@ -19,8 +19,7 @@ LASTING = {
     721, 810, 911,  # cudaErrorTensorMemoryLeak, cudaErrorMpsClientTerminated, cudaErrorExternalDevice
 }  # fmt: skip
 """Errors after which every call on the GPU fails until the process ends (driver_types.h)."""
-_OUT_OF_MEMORY = {"CUDARuntimeError": 2, "CUDADriverError": 2, "CUBLASError": 3}
-"""cudaErrorMemoryAllocation, CUDA_ERROR_OUT_OF_MEMORY and CUBLAS_STATUS_ALLOC_FAILED, by the class of the error."""
+_OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation, CUDA_ERROR_OUT_OF_MEMORY
 _NOT_READY = 600  # cudaErrorNotReady
 
 
@@ -70,24 +69,23 @@ class Context:
             raise UnavailableError(f"{spec}: {self.lost}")
 
     def error(self, spec: str, error: RuntimeError, kernels: Kernels) -> OpError:
-        """The error for a failed call of CUDA or one of its libraries. Errors of a kernel are reported by later calls.
+        """The error for what CUDA or CuPy reports. Errors of a kernel are reported by some later call.
 
         kernels: those of the device that made the call.
         """
-        status = getattr(error, "status", None)
-        kind = type(error).__name__
-        if kind != "CUBLASError" and status in LASTING and not self.lost:
+        status = getattr(error, "status", None)  # errors of CuPy itself have none
+        if status in LASTING and not self.lost:
             self.lost = (
                 f"the GPU is lost to {error}, while {kernels}; restart the process to use it again, "
                 "with CUDA_LAUNCH_BLOCKING=1 to learn which kernel it is"
             )
         if self.lost:
             return UnavailableError(f"{spec}: {self.lost}")
-        if status is not None and status == _OUT_OF_MEMORY.get(kind):
+        if status == _OUT_OF_MEMORY:
             return ResourceExhaustedError(f"{spec}: {error}; less memory in use at a time is required")
-        source = "CuPy" if status is None else "cuBLAS" if kind == "CUBLASError" else "CUDA"
-        late = "" if status is None else ", perhaps of work that was enqueued before"
-        return InternalError(f"{spec}: {source} reports {error}{late}")
+        if status is None:
+            return InternalError(f"{spec}: CuPy reports {error}")
+        return InternalError(f"{spec}: CUDA reports {error}, perhaps of work that was enqueued before")
 
 
 @cache

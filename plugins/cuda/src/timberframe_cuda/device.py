@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import cupy
 import numpy as np
 from cupy.cuda import nvrtc, runtime
 
-from timberframe_accelerator import DTYPES, UNSUPPORTED_OPS, AcceleratorDevice, DeviceTensor, Function, Limits
+from timberframe_accelerator import (
+    DTYPES,
+    UNSUPPORTED_OPS,
+    AcceleratorDevice,
+    DeviceTensor,
+    Function,
+    Limits,
+    Multiplication,
+    Source,
+)
 from timberframe_cuda.collectives import Nccl, library
-from timberframe_cuda.compiler import architecture, compiled
+from timberframe_cuda.compiler import architecture
 from timberframe_cuda.context import DRIVER_ERRORS, Kernels, context
 from timberframe_cuda.events import Copy, Marker
 from timberframe_cuda.graphs import CapturingExecutable, Streams
 from timberframe_cuda.libraries import require_libraries
 from timberframe_cuda.memory import CudaAllocator
+from timberframe_cuda.modules import Kernel, Modules
+from timberframe_cuda.products import Products
 from timberframe_cuda.staging import Results, Uploads
 from timberframe_sdk import (
     Buffer,
@@ -27,7 +38,6 @@ from timberframe_sdk import (
     Deferred,
     DeviceAttributes,
     Failures,
-    InternalError,
     OpError,
     Pending,
     UnavailableError,
@@ -78,9 +88,9 @@ class CudaDevice(AcceleratorDevice):
         self.dlpack_device = 2, number  # kDLCUDA
         self.collective_library = library()
         self.staging, self.results = Uploads(self), Results(self)
+        self.products, self.modules = Products(self), Modules(self)
         self._streams: Streams | None = None
         self._opening = threading.Lock()
-        self._modules: dict[str, cupy.cuda.Module] = {}  # for good: unloading one may disturb a capture
         self._peers = {number}
 
     # The GPU
@@ -257,40 +267,19 @@ class CudaDevice(AcceleratorDevice):
     def close(self) -> None:
         super().close()
         if self._streams is not None and not self.lost:
+            self.products.close()
             self.allocator.free_idle()
 
     # Kernels
 
+    def multiplier(self, wanted: Multiplication) -> Function | None:
+        return self.products.multiplier(wanted)
+
+    def function(self, source: Source, name: str) -> Function:
+        return self.modules.use(cast(Kernel, super().function(source, name)))
+
     def build(self, source: str, name: str) -> Function:
-        with self.calling():
-            module = self._modules.get(source)
-            if module is None:
-                try:
-                    machine_code = compiled(source, self.architecture)
-                except RuntimeError as e:
-                    raise InternalError(f"{self.spec}: NVRTC refuses a source with the message\n{e}\n{source}") from e
-                module = cupy.cuda.Module()
-                module.load(machine_code)
-                self._modules[source] = module
-            kernel = module.get_function(name)
-        gpu, streams, under_way, check = self.gpu, self.streams, self.kernels_under_way, self.failures.check
-
-        def run(items: Sequence[int], group: Sequence[int], *arguments: Any) -> None:
-            given = [a.handle if isinstance(a, DeviceTensor) else a for a in arguments]
-            blocks = tuple(n // g for n, g in zip(items, group, strict=True))
-            capture = streams.capture
-            if capture is None:
-                check("launch")
-            (under_way if capture is None else capture.kernels).launched(name)
-            try:
-                with gpu:
-                    kernel(blocks, tuple(group), given, stream=streams.current)
-            except DRIVER_ERRORS as e:
-                raise self.context.error(self.spec, e, under_way) from e
-            if capture is not None:
-                capture.pointers += [p for p in given if isinstance(p, cupy.cuda.MemoryPointer)]
-
-        return run
+        return self.modules.kernel(source, name)
 
 
 def _version(number: int) -> str:

@@ -1,8 +1,8 @@
 """Launches captured into CUDA graphs: launches that repeat with the same addresses are enqueued by one call.
 
 A cluster's steps are cut into segments: those that only launch kernels are captured, at the second run on the same
-addresses; those that draw random numbers, read from the device or call cuBLAS run as they are. Capturing executes
-nothing, so steps that cannot be captured are run as they are.
+addresses; those that draw random numbers or read from the device run as they are. Capturing executes nothing, so steps
+that cannot be captured are run as they are.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import cupy
 
 from timberframe_accelerator import AcceleratorExecutable
 from timberframe_cuda.context import DRIVER_ERRORS, Kernels
-from timberframe_sdk import Cluster, InternalError, RunContext
+from timberframe_sdk import Cluster, InternalError, KernelDef, KernelNode, RunContext
 from timberframe_sdk.execution.control_flow import is_control_flow
 from timberframe_sdk.execution.steps import Step
 
@@ -60,6 +60,11 @@ class Streams:
     def current(self) -> cupy.cuda.Stream:
         """Where the work of this thread goes."""
         return self.main if self.capture is None else self._captured
+
+    @property
+    def all(self) -> tuple[cupy.cuda.Stream, cupy.cuda.Stream]:
+        """Both streams."""
+        return self.main, self._captured
 
     def refuse_in_capture(self) -> None:
         """Raises InternalError where this thread captures: graphs hold kernels and copies on the device alone."""
@@ -114,9 +119,15 @@ class CapturingExecutable(AcceleratorExecutable):
     """A cluster as launches and graphs of launches."""
 
     def __init__(self, device: Any, cluster: Cluster) -> None:
-        super().__init__(device, cluster)
+        with device.modules.together():
+            super().__init__(device, cluster)
         self._segments = list(_segments(self.steps)) if device.options["graphs"] else []
         self._lock = threading.Lock()
+
+    def _build(self, node: KernelNode, kernel: KernelDef | None) -> Any:
+        device: Any = self.device
+        with device.modules.asking(node):
+            return super()._build(node, kernel)
 
     def _launch(self, slots: list[Any], context: RunContext) -> dict[int, tuple[int, ...]]:
         if context.mode != "fast" or context.trace is not None or not self._segments:

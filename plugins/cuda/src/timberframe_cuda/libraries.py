@@ -6,19 +6,20 @@ from collections.abc import Callable
 
 from cupy.cuda import nvrtc, runtime
 
+from timberframe_cuda import products
 from timberframe_sdk import UnavailableError
 
 
 def require_libraries() -> None:
     """Raises UnavailableError unless NVRTC and cuBLAS load: it names the packages that bring them."""
-    for name, wheel, load in (("NVRTC", "cuda-nvrtc", nvrtc.getVersion), ("cuBLAS", "cublas", _load_cublas)):
+    for name, wheel, load in (("NVRTC", "cuda-nvrtc", nvrtc.getVersion), ("cuBLAS", "cublas", products.library)):
         _require(name, wheel, load)
 
 
 def _require(name: str, wheel: str, load: Callable[[], object]) -> None:
     try:
         load()
-    except (ImportError, RuntimeError) as e:
+    except (AttributeError, ImportError, OSError, RuntimeError) as e:
         version = runtime.runtimeGetVersion() // 1000
         package = f"nvidia-{wheel}" + (f"-cu{version}" if version < 13 else "")  # from CUDA 13 on without a number
         reason = " ".join(str(e).split())
@@ -26,9 +27,3 @@ def _require(name: str, wheel: str, load: Callable[[], object]) -> None:
             f"{name} does not load: {reason}; `pip install timberframe-cuda[cuda{version}]` brings it (in {package}), "
             f"or an NVIDIA CUDA toolkit {version} whose libraries are on LD_LIBRARY_PATH"
         ) from e
-
-
-def _load_cublas() -> object:
-    from cupy.cuda import cublas
-
-    return cublas.create

@@ -23,6 +23,7 @@ class CudaAllocator(Allocator):
         device.context.allocators.add(self)
 
     def raw(self, nbytes: int) -> Any:
+        self._device.streams.refuse_in_capture()
         with self._device.calling():
             try:
                 return _pool.malloc(max(nbytes, 1))

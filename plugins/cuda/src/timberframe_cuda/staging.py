@@ -23,6 +23,7 @@ class Uploads:
         self._device = device
         self._lock = threading.Lock()
         self._pieces: list[np.ndarray | None] = [None, None]
+        self._addresses = [0, 0]
         self._read: list[cupy.cuda.Event | None] = [None, None]
         self._filling, self._used = 0, PIECE_BYTES  # as if the first were full
 
@@ -32,19 +33,18 @@ class Uploads:
         with self._lock:
             for start in range(0, host.size, PIECE_BYTES):
                 part = host[start : start + PIECE_BYTES]
-                place = self._place(part.size)
+                place, address = self._place(part.size)
                 place[:] = part
-                self._device.move(target + start, place.ctypes.data, part.size, cupy.cuda.runtime.memcpyHostToDevice)
+                self._device.move(target + start, address, part.size, cupy.cuda.runtime.memcpyHostToDevice)
 
-    def _place(self, nbytes: int) -> np.ndarray:
-        """Memory that no copy reads any more."""
+    def _place(self, nbytes: int) -> tuple[np.ndarray, int]:
+        """Memory that no copy reads any more, and its address."""
         if self._used + nbytes > PIECE_BYTES:
             self._change_pieces()
         piece = self._pieces[self._filling]
         assert piece is not None
-        place = piece[self._used : self._used + nbytes]
-        self._used = _rounded(self._used + nbytes)
-        return place
+        begin, self._used = self._used, _rounded(self._used + nbytes)
+        return piece[begin : begin + nbytes], self._addresses[self._filling] + begin
 
     def _change_pieces(self) -> None:
         """Goes on to the other piece, when the copies that were made from it have been done."""
@@ -54,7 +54,8 @@ class Uploads:
         event = self._read[other]
         with self._device.calling():
             if self._pieces[other] is None:
-                self._pieces[other] = _page_locked(PIECE_BYTES)
+                piece = self._pieces[other] = _page_locked(PIECE_BYTES)
+                self._addresses[other] = piece.ctypes.data
             elif event is not None:
                 event.synchronize()
         self._filling, self._used = other, 0

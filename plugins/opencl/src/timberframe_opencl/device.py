@@ -24,14 +24,16 @@ from timberframe_accelerator import (
 )
 from timberframe_opencl.drivers import Report, drivers
 from timberframe_opencl.events import Enqueued
-from timberframe_opencl.memory import STAGE_BYTES, OpenCLAllocator, Staging, device_error
+from timberframe_opencl.memory import STAGE_BYTES, OpenCLAllocator, Staging, device_error, loss
 from timberframe_sdk import (
     Buffer,
     Deferred,
     DeviceAttributes,
     Failures,
     InternalError,
+    OpError,
     Pending,
+    UnavailableError,
     cache_folder,
     device_count,
     device_options,
@@ -63,6 +65,7 @@ class OpenCLDevice(AcceleratorDevice):
     """One OpenCL device with a queue of its own, in order. The driver is asked for it, by `find`, at its first use."""
 
     type = TYPE
+    lost = ""
     allocator: OpenCLAllocator
 
     def __init__(
@@ -139,7 +142,17 @@ class OpenCLDevice(AcceleratorDevice):
         try:
             yield
         except cl.Error as e:
-            raise device_error(self.spec, e) from e
+            raise self.error(e) from e
+
+    def error(self, error: cl.Error, kernel: str = "") -> OpError:
+        """The error for a failed call of the driver, after which `lost` says whether the device is gone.
+
+        kernel: the name of the one to be launched.
+        """
+        made = device_error(self.spec, error, kernel)
+        if isinstance(made, UnavailableError):
+            self.lost = self.lost or loss(error)
+        return made
 
     # Memory
 
@@ -194,14 +207,14 @@ class OpenCLDevice(AcceleratorDevice):
         with self._calling():
             event = cl.enqueue_copy(self.queue, x.reshape(-1).view(np.uint8), a.handle, is_blocking=False)
             self.queue.flush()
-        return Enqueued(self.spec, event, x, self._abandoned)
+        return Enqueued(self.error, event, x, self._abandoned)
 
     def marker(self) -> Pending:
         self.failures.check("queue")
         with self._calling():
             event = cl.enqueue_marker(self.queue)
             self.queue.flush()
-        return Enqueued(self.spec, event, None, self._abandoned)
+        return Enqueued(self.error, event, None, self._abandoned)
 
     def synchronize(self) -> None:
         if self._opened is None:
@@ -260,6 +273,7 @@ class OpenCLDevice(AcceleratorDevice):
     def _function(self, program: cl.Program, name: str) -> Function:
         kernel = cl.Kernel(program, name)
         launching, queue, enqueue, spec = self._launching, self.queue, cl.enqueue_nd_range_kernel, self.spec
+        as_error = self.error
         check = self.failures.check
         count = kernel.num_args
         numbers: dict[int, Any] = {}
@@ -278,7 +292,7 @@ class OpenCLDevice(AcceleratorDevice):
                             numbers[i] = a
                     enqueue(queue, kernel, tuple(items), tuple(group))
             except cl.Error as e:
-                raise device_error(spec, e, name) from e
+                raise as_error(e, name) from e
 
         run.program = program  # type: ignore[attr-defined]  # for as long as one of its kernels is kept
         return run

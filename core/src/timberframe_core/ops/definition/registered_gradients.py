@@ -8,7 +8,7 @@ from typing import Any
 from timberframe_core.arguments import instance
 from timberframe_core.errors import InvalidTypeError, NameTakenError, NotFoundError
 from timberframe_core.ops.definition import registry
-from timberframe_core.ops.definition.opdef import NotDifferentiable
+from timberframe_core.ops.definition.opdef import MissingGradient, NotDifferentiable
 
 Gradient = Callable[..., Any]
 
@@ -60,7 +60,7 @@ def find(name: str) -> Gradient | NotDifferentiable | None:
     found = _gradients.get(name)
     if found is None:
         op = registry.find(name)
-        found = None if op is None else op.gradient
+        found = None if op is None or isinstance(op.gradient, MissingGradient) else op.gradient
     return found
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from timberframe_core.compiler.plan import Located
 from timberframe_core.dtypes import resource
+from timberframe_core.errors import InternalError
 from timberframe_core.gradients.reverse import gradients, is_differentiable
 from timberframe_core.gradients.tape import record
 from timberframe_core.graph.apply import apply_op
@@ -163,6 +164,11 @@ class _Forward:
             kept += further
             if not higher or not further:
                 break
+        else:
+            raise InternalError(
+                f"function '{function.graph.name}': after {_ROUNDS} rounds its gradient still needs tensors without a "
+                f"gradient of their own, such as '{further[0].name}'; its higher derivatives would lack their part"
+            )
         graph = function.graph
         self.runner = _Runner(graph, function._feeds(), [*function.outputs, *kept], function._effects)
         self._needed = [kept.index(t) for t in needed]

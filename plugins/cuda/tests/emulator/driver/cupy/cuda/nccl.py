@@ -18,8 +18,11 @@ available = True
 UniqueId = bytes if int(__version__.split(".")[0]) >= 14 else tuple
 """Of what type CuPy gives and takes unique ids: since version 14 bytes, before that tuples of int8."""
 NCCL_SUM = 0
-NCCL_INT32, NCCL_INT64, NCCL_FLOAT16, NCCL_FLOAT32, NCCL_FLOAT64, NCCL_BFLOAT16 = 2, 4, 6, 7, 8, 9
-_DTYPES = {2: np.int32, 4: np.int64, 6: np.float16, 7: np.float32, 8: np.float64, 9: ml_dtypes.bfloat16}
+NCCL_INT8, NCCL_UINT8, NCCL_INT32, NCCL_UINT32, NCCL_INT64, NCCL_UINT64 = range(6)
+NCCL_FLOAT16, NCCL_FLOAT32, NCCL_FLOAT64, NCCL_BFLOAT16 = 6, 7, 8, 9
+_DTYPES = dict(enumerate((np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64))) | {
+    6: np.float16, 7: np.float32, 8: np.float64, 9: ml_dtypes.bfloat16,
+}  # fmt: skip
 _ID_BYTES = 128
 
 

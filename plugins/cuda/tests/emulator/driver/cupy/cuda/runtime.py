@@ -176,10 +176,6 @@ def memcpyPeerAsync(dst: int, dstDevice: int, src: int, srcDevice: int, size: in
     do(stream, lambda: ctypes.memmove(dst, src, size))
 
 
-def memsetAsync(ptr: int, value: int, size: int, stream: int) -> None:
-    do(stream, lambda: ctypes.memset(ptr, value, size))
-
-
 def deviceCanAccessPeer(device: int, peerDevice: int) -> int:
     return 1
 
