@@ -226,7 +226,7 @@ def test_attrs_that_a_kernel_declines_are_missing_with_the_networks_that_need_th
 @pytest.mark.slow
 def test_a_run_of_a_level_has_cases_of_its_ops_alone(nhwc: Target) -> None:
     ops = {case.op for case in collect(nhwc, Options("nhwc", "core"))}
-    assert ops <= {"BiasAdd", "Conv2D", "MatMul", "MaxPool", "Relu", "Reshape", "Device", "Model"}
+    assert ops <= {"BiasAdd", "Conv2D", "MatMul", "MaxPool", "Relu", "Reshape", "Device", "Graph", "Model"}
 
 
 @pytest.mark.slow

@@ -123,6 +123,7 @@ def _sparse_samples() -> Iterator[Sample]:
         labels = labels or np.zeros(0, np.int64)
         types = {"T": ("float32",)} if classes == 1 else {}  # a loss that is always 0 has no slope to look for
         yield Sample((Arg((batch, classes), low=-30.0, high=30.0, special=False), Arg(values=labels)), types=types)
+    yield Sample((Arg((3, 300), low=-30.0, high=30.0, special=False), Arg(values=[299, 2, 257])))
 
 
 def _sparse_shape(c: InferenceContext) -> Sequence[Shape]:
