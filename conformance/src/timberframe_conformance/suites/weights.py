@@ -139,11 +139,11 @@ def _versions(trial: Trial, case_id: str, target: Target) -> Measured | None:
     with target.session(made.graph) as session:
         for arrays, runs in ((first, 1), (second, LASTING_RUNS), (first, 1)):
             session.run(made.updates, made.feeds(arrays))
-            made.node.judge(session.run(made.node.outputs), target, arrays)
-            for _ in range(runs):
-                session.run(made.node.outputs)
             before = second if arrays is first else first
             with after_other_inputs({"the variable's version before": flatten(before)}):
+                made.node.judge(session.run(made.node.outputs), target, arrays)
+                for _ in range(runs):
+                    session.run(made.node.outputs)
                 measured = made.node.judge(session.run(made.node.outputs), target, arrays)
     return _noted(measured, trial, first, target) if sums_products(trial.op) else measured
 
