@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from timberframe_core.compiler.host_side import follows_from_shapes
 from timberframe_core.compiler.ir import Node, Output, Program
-from timberframe_core.graph.inference import arg_ranges
+from timberframe_core.compiler.planned_values import planned_inputs
 from timberframe_core.plugin.contracts import Device
 from timberframe_core.plugin.host_ops import find_host_op
 from timberframe_core.shapes import is_static
@@ -63,39 +62,6 @@ class Schedule:
     inference: dict[int, list[Node]]
     host_feeds: list[Output]
     fetched_values: dict[int, list[Output]]
-
-
-def planned_inputs(node: Node) -> tuple[Output, ...]:
-    """The inputs whose value must be on the host before the node can be planned."""
-    op = node.op
-    if node.feed or not (op.shape_inputs or op.planned):
-        return ()
-    constants = [None if x.node.feed or x.node.op.role != "constant" else x.node.attrs["value"] for x in node.inputs]
-    ranges = arg_ranges(op.inputs, node.attrs)
-    return tuple(node.inputs[i] for name in op.planned_inputs(node.attrs, constants) for i in ranges[name])
-
-
-def find_host_values(program: Program) -> set[Output]:
-    """Marks the nodes that are computed on the host while planning, and returns the values that planning needs.
-
-    These nodes are shapes, chains of ops with a value function that lead from shapes, constants and feeds to an input
-    that some op needs for planning, and small integers that follow from these. Where a chain starts from a computed
-    tensor, its value is fetched first.
-    """
-    needed: set[Output] = set()
-    for node in reversed(program.nodes):
-        needed.update(planned_inputs(node))
-        node.host_value = False
-        if node.feed or node.op.value is None or node.op.stateful or node.op.role == "constant":
-            continue
-        if node.op.shape_only:
-            node.host_value = True
-        elif any(x in needed for x in node.outputs):
-            node.host_value = True
-            needed.update(node.inputs)
-    for node in program.nodes:
-        node.host_value = node.host_value or (not node.feed and follows_from_shapes(node))
-    return needed
 
 
 def make_schedule(program: Program, needed: set[Output]) -> Schedule:
