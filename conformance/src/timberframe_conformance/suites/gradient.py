@@ -75,7 +75,8 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
         groups, _ = supported(op, target)
         combinations = [t for group in groups.values() for t in group]
         if isinstance(op.gradient, NotDifferentiable):
-            yield from _plain_cases(op, combinations, "none", _none)
+            missing = op.gradient.missing
+            yield from _plain_cases(op, combinations, *(("refused", _refused) if missing else ("none", _none)))
         elif op.name == "PreventGradient":
             yield from _plain_cases(op, combinations, "refused", _refused)
         elif op.gradient is not None:

@@ -39,7 +39,13 @@ class _Forward:
         self._results = len(op.outputs)
 
     def keep(self, function: FuncGraph, tensor: Tensor) -> Tensor:
-        """One more output of the operation: a tensor of one function, of no meaning where another one runs."""
+        """Returns an output of the operation that is a tensor of one function, a new one where there is none.
+
+        It has no meaning where another function runs.
+        """
+        for inner, output in zip(function.outputs, self.op.outputs, strict=False):
+            if inner is tensor and tensor.dtype is not variant:
+                return output
         if tensor.dtype is resource:
             raise UnimplementedError(
                 f"{self.op.type} '{self.op.name}': its gradient needs the handle '{tensor.name}' that function "

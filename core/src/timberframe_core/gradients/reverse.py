@@ -207,7 +207,7 @@ class _Backward:
         """Those among them from which a path of differentiable tensors leads to a source."""
         connected: set[Operation] = set()
         for op in order:
-            if any(self._wanted(t, connected) for t in self._inputs(op)):
+            if not stops_gradients(op.gradient) and any(self._wanted(t, connected) for t in self._inputs(op)):
                 connected.add(op)
         return connected
 
@@ -229,7 +229,7 @@ class _Backward:
 
     def _pass_back(self, op: Operation) -> None:
         totals = [None if t in self.stops else total_gradient(self.arrived, t) for t in op.outputs]
-        if all(g is None for g in totals) or isinstance(op.gradient, NotDifferentiable):
+        if all(g is None for g in totals):
             return
         with ExitStack() as scopes:
             scopes.enter_context(get_default_graph().name_scope(f"{op.name}_grad"))
@@ -250,6 +250,11 @@ def backpropagate(
     return [found.get(x) for x in xs]
 
 
+def stops_gradients(gradient: Any) -> bool:
+    """Whether gradients end at an op that has this one, without an error."""
+    return isinstance(gradient, NotDifferentiable) and not gradient.missing
+
+
 def input_gradients(op: Any, totals: Sequence[Gradient | None]) -> list[Any]:
     """What the gradient function of an operation, or of the record of one, makes of the gradients of its outputs."""
     gradient = op.gradient
@@ -259,6 +264,12 @@ def input_gradients(op: Any, totals: Sequence[Gradient | None]) -> list[Any]:
         raise NotFoundError(
             f"{op.type} '{op.name}': no gradient is declared for this op; a path to the sources passes it "
             "(define_op takes gradient=, tf.RegisterGradient registers one, and tf.stop_gradient cuts a path)",
+            op.name,
+        )
+    if isinstance(gradient, NotDifferentiable):
+        raise NotFoundError(
+            f"{op.type} '{op.name}': {gradient.reason}, and a path to the sources passes it; tf.stop_gradient cuts a "
+            "path where its part of the derivative is to be left out",
             op.name,
         )
     given = _given(op, totals)

@@ -88,10 +88,13 @@ class NotDifferentiable:
     """Stands in the gradient slot of an op that has no gradient, with the reason.
 
     constant: the outputs are constant almost everywhere, so that the gradient of 0 that users get is the derivative.
+    missing: there is a derivative which is written neither here nor in TensorFlow. A gradient that passes the op is an
+    error then, as there, since a sum would silently lack its part.
     """
 
     reason: str
     constant: bool = False
+    missing: bool = False
 
 
 @dataclass(frozen=True)

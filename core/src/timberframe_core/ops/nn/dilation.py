@@ -171,7 +171,7 @@ _DECLARED = (
     "rates: list(int) >= 4",
     "padding: {'SAME', 'VALID'}",
 )
-_NO_SECOND = NotDifferentiable("TensorFlow has no second derivative of dilation")
+_NO_SECOND = NotDifferentiable("TensorFlow has no second derivative of dilation", missing=True)
 
 DILATION = define_op(
     "Dilation2D",

@@ -24,7 +24,7 @@ _TYPES = "T: {float, double, int32, int64}"
 _OVERLAPPING = "overlapping: bool = false"
 OUTSIDE = "a pooling sequence is {0} for a size of {1}; it must lie within it"
 """What is wrong about an input, for all devices."""
-_LINEAR = NotDifferentiable("TensorFlow gives the gradient of fractional pooling no gradient either")
+_LINEAR = NotDifferentiable("TensorFlow gives the gradient of fractional pooling no gradient either", missing=True)
 
 
 def _pooled(size: int | None, ratio: float) -> int | None:

@@ -154,7 +154,7 @@ define_op(
     doc="The gradient of the values of SparseSlice: zero for those outside the part.",
     shape=lambda c: [None if c.shapes[1] is None else c.shapes[1][:1]],
     reference=_sliced_backward,
-    gradient=NotDifferentiable("TensorFlow has no second derivative of a part of a sparse tensor"),
+    gradient=NotDifferentiable("TensorFlow has no second derivative of a part of a sparse tensor", missing=True),
     on_host=True,
 )
 

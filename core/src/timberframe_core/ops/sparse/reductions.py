@@ -94,7 +94,7 @@ for _kind, _combine, _types in (("Sum", np.add, NUMBERS), ("Max", np.maximum, RE
         reference=_reference,
         gradient=_sum_gradient
         if _kind == "Sum"
-        else NotDifferentiable("TensorFlow has no gradient of the largest elements of a sparse tensor"),
+        else NotDifferentiable("TensorFlow has no gradient of the largest elements of a sparse tensor", missing=True),
         on_host=True,
     )
     define_op(

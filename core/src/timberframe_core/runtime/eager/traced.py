@@ -7,6 +7,7 @@ from typing import Any
 
 from timberframe_core.compiler.plan import Located
 from timberframe_core.dtypes import resource
+from timberframe_core.errors import InternalError
 from timberframe_core.gradients.reverse import gradients, is_differentiable
 from timberframe_core.gradients.tape import record
 from timberframe_core.graph.apply import apply_op
@@ -22,7 +23,9 @@ from timberframe_core.runtime.runner import Runner
 
 _NO_EFFECT = frozenset({"variable", "read_variable", "placeholder", "constant", "no_op"})
 _DIRECT = 64  # kinds of arguments whose shortest way is kept
-_ROUNDS = 8  # of gradients of gradients, until nothing further has to be kept
+_MOST_ROUNDS = (
+    64  # of gradients of gradients until nothing further has to be kept; each needs more of the forward graph
+)
 
 
 class FunctionGraph(FuncGraph):
@@ -155,7 +158,7 @@ class _Forward:
 
     def __init__(self, function: TracedFunction, higher: bool) -> None:
         kept: list[Tensor] = []
-        for _ in range(_ROUNDS):
+        for _ in range(_MOST_ROUNDS):
             results = [*function.outputs, *(kept if higher else ())]
             self._differentiable = [i for i, t in enumerate(results) if is_differentiable(t)]
             made, seeds, needed = function.differentiated([results[i] for i in self._differentiable])
@@ -163,6 +166,11 @@ class _Forward:
             kept += further
             if not higher or not further:
                 break
+        else:
+            raise InternalError(
+                f"tf.function '{function.graph.name}': the gradients of its gradients need more of it after "
+                f"{_MOST_ROUNDS} rounds still; they must come to an end"
+            )
         graph = function.graph
         self.runner = _Runner(graph, function._feeds(), [*function.outputs, *kept], function._effects)
         self._needed = [kept.index(t) for t in needed]
