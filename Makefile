@@ -5,6 +5,7 @@
 # make docs   the documentation as a site: docs/build/site/index.html
 # make release    wheels of all packages in dist/: docs/releases.md
 # make try-wheels tries them in empty environments, without a compiler
+# make try-gpu-script tries what a machine with a GPU is to run, on the emulator: plugins/cuda/tests/README.md
 #
 # Where a share of something is tried, the commit chooses it: the same commit has the same verdict on every day.
 # PYTHON=python3.12 make test uses another interpreter.
@@ -40,10 +41,13 @@ NATIVE := $(shell find plugins/cpu sdk/src/timberframe_sdk/include -type f \
   -not -path '*/build/*' -not -path '*/tests/*' -not -name '*.md' -not -name '*.pyc' 2>/dev/null)
 
 CPU_BUILD := plugins/cpu/build/wheel
+EMULATOR := plugins/cuda/tests/emulator
+GPU_TRIAL := plugins/cuda/build/gpu
+NVRTC := $(shell sed -n 's/^nvidia-cuda-nvrtc==//p' constraints.txt)
 # A warning of the C compiler is an error where changes are judged; elsewhere, with a newer compiler, it is none.
 WERROR := $(if $(CI),--config-settings=setup-args=-Dwerror=true)
 
-.PHONY: always setup run check test lint types tests full docs sanitize faults peers release try-wheels clean
+.PHONY: always setup run check test lint types tests full docs sanitize faults peers release try-wheels try-gpu-script clean
 
 setup: $(STAMPS)/cpu $(STAMPS)/above
 
@@ -114,7 +118,7 @@ tests: setup
 	@echo "== pytest"
 	@time $(BIN)/pytest -n 2 --durations=20 --durations-min=2
 
-full: test run sanitize faults peers try-wheels
+full: test run sanitize faults peers try-wheels try-gpu-script
 ifneq ($(OPENCL),)
 	@echo "== conformance run --device=opencl"
 	@time $(BIN)/conformance run --device=opencl
@@ -130,6 +134,11 @@ endif
 	@time TIMBERFRAME_PLUGINS=reference $(BIN)/pytest core/tests
 	@echo "== all CUDA sources"
 	@time $(BIN)/python plugins/cuda/tests/test_nvrtc.py
+	@echo "== registers, stack, spills and shared memory of all CUDA kernels"
+	@time $(BIN)/python $(EMULATOR)/kernel_figures.py --check
+	@echo "== CUDA on emulated streams that work late, the commit's share"
+	@time EMULATED_STREAMS=late PYTHONPATH=$(abspath $(EMULATOR)):$(abspath $(EMULATOR))/driver \
+	  $(BIN)/conformance run --device=cuda --share commit/40
 	@echo "== all mutants"
 	@time $(BIN)/conformance mutants
 	@echo "== random graphs on the CPU, and known bugs of the framework that they must find"
@@ -213,5 +222,13 @@ try-wheels: release setup
 	@time if command -v qemu-aarch64 > /dev/null && ls dist/*_aarch64.whl > /dev/null 2>&1; then \
 	  $(BIN)/python release/try_aarch64.py; fi
 
+# What a machine with a GPU is to be given and to run, tried on the emulator, so that it works when there is one.
+try-gpu-script: release setup
+	@echo "== preparing for a GPU machine"
+	@time plugins/cuda/tests/gpu/prepare.sh --built --nvrtc $(NVRTC) \
+	  --python $$($(BIN)/python -c "import sys; print('%d.%d' % sys.version_info[:2])") Softmax
+	@echo "== the script for a GPU machine, on the emulator"
+	@time OUT=$(GPU_TRIAL) PYTHON=$(abspath $(BIN)/python) plugins/cuda/tests/on_gpu.sh --emulated
+
 clean:
-	rm -rf $(VENV) $(PEERS) $(RELEASE) plugins/cpu/build docs/build dist
+	rm -rf $(VENV) $(PEERS) $(RELEASE) $(GPU_TRIAL) .gpu plugins/cpu/build docs/build dist

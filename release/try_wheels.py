@@ -28,6 +28,7 @@ KINDS = {
     "python": (),
     "c": ("setuptools>=77", "cffi"),
     "opencl": ("pyopencl", *DRIVER),
+    "npu": (),
     "compiler": (),
 }
 """What each kind needs beside the SDK, to be built or to run."""

@@ -113,6 +113,16 @@ def test_a_kernel_that_crashes_is_a_crash_with_its_place(conformance: Command) -
     assert f"{PLUGINS / 'segfaults.py'}" in crashed["message"]
 
 
+@pytest.mark.parametrize("jobs", [0, 1])
+def test_a_kernel_that_loses_the_device_is_a_crash_of_its_own_cases_alone(conformance: Command, jobs: int) -> None:
+    selection = "--op=Square,Neg", "--suite=guards", "-k", "/1031 or /7", f"--jobs={jobs}"
+    ran = conformance("loses_device", "--device=loses_device", *selection)
+    assert {(c["op"], c["verdict"]) for c in ran.cases} == {("Square", "crash"), ("Neg", "pass")}
+    lost = [c["message"] for c in ran.cases if c["op"] == "Square"]
+    assert all("the board is lost to a loose contact" in message for message in lost), lost
+    assert any("Square '" in message for message in lost)
+
+
 def test_a_kernel_that_hangs_is_given_up(conformance: Command) -> None:
     ran = conformance("hangs", "--device=hangs", "--op=Square,Neg", "--suite=guards", "--timeout=0.5", "--jobs=1")
     assert {(c["op"], c["verdict"]) for c in ran.cases} == {("Square", "timeout"), ("Neg", "pass")}

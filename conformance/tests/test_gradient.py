@@ -6,21 +6,26 @@ import dataclasses
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import timberframe as tf
+import timberframe_sdk as sdk
 from timberframe_conformance.backward import Evaluated
 from timberframe_conformance.cases.smooth import smooth_samples
 from timberframe_conformance.judge import judge_case
+from timberframe_conformance.options import Options
 from timberframe_conformance.suites.gradient import collect
-from timberframe_conformance.target import Target
+from timberframe_conformance.target import Target, open_target
 from timberframe_conformance.truth.differences import directions, slope
 from timberframe_conformance.truth.graphs import Evaluator
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.gradients import apply_op, sum_to_shape
+from timberframe_sdk.numpy_device import NumpyAllocator, NumpyDevice
+from timberframe_sdk.testing.loaded import loaded_plugin
 
 
 def verdicts(target: Target, *names: str) -> dict[str, str]:
@@ -181,3 +186,39 @@ def test_errors_of_several_nodes_add_up_as_independent_ones_do() -> None:
         (alone,) = Evaluated([one], values).moves(2)
         (both,) = Evaluated([one - other], values).moves(1000)
     assert both == pytest.approx(math.sqrt(2) * alone, rel=0.05)
+
+
+class NarrowDevice(NumpyDevice):
+    """A device without float64."""
+
+    type, priority, by_reference = "NARROW", 0, True
+    attributes = sdk.DeviceAttributes(memory=1 << 30, dtypes=("bfloat16", "float32", "int32", "bool"))
+
+    def __init__(self, index: int = 0) -> None:
+        super().__init__(index)
+        self.allocator = NumpyAllocator()
+
+    def supports(self, node: sdk.KernelNode) -> sdk.Support:
+        wide = [v for v in (*node.inputs, *node.outputs) if v.dtype.name not in self.attributes.dtypes]
+        return f"it holds no {wide[0].dtype}" if wide else super().supports(node)
+
+
+@pytest.fixture
+def narrow() -> Iterator[Target]:
+    plugin = SimpleNamespace(timberframe_devices=sdk.hookimpl(lambda config: [NarrowDevice()]))
+    with loaded_plugin("narrow", plugin):
+        yield open_target(Options("narrow"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["Erf", "Cast", "LogSoftmax", "Square"])
+def test_declared_gradients_are_judged_in_float64_on_a_device_without_it(narrow: Target, name: str) -> None:
+    found = verdicts(narrow, name)
+    assert any("first" in case for case in found)
+    assert set(found.values()) == {"pass"}
+
+
+def test_a_wrong_declared_gradient_is_found_on_a_device_without_float64(narrow: Target) -> None:
+    with changed("Erf", gradient=lambda op, grad: [grad * 1.1283]):
+        found = verdicts(narrow, "Erf")
+    assert any("the definition of the op is wrong, on every device" in text for text in found.values())

@@ -154,7 +154,10 @@ def test_a_profile_is_read_from_toml(written: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("flushes = true", "known are flushes_subnormals, fuses_arithmetic, rewrites_arithmetic, tolerance, waiver"),
+        (
+            "flushes = true",
+            "known are flushes_subnormals, fuses_arithmetic, rewrites_arithmetic, orders_zeros, tolerance, waiver",
+        ),
         ("[[tolerance]]\nop = 'Tanh'\nulp = 8\nexpires = 2999-01-01", "a tolerance lacks reason; it needs op, ulp"),
         ("[[tolerance]]\nop='Tanh'\nulp='8'\nreason='x'\nexpires=2999-01-01", "ulp '8'; a number above 0"),
         ("[[tolerance]]\nop='Tanh'\nulp=8\nreason='x'\nexpires='soon'", "expires 'soon'; a date such as"),

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 from timberframe_conformance.case import CaseFailedError, Measured
+from timberframe_conformance.profile import Profile
 from timberframe_conformance.tolerance.compare import check
+from timberframe_conformance.tolerance.declared import in_force
+from timberframe_core.dtypes import as_dtype
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.accuracy import Accumulation, Pointwise
 from timberframe_core.ops.definition.formats import FORMATS, ulp
@@ -43,6 +46,31 @@ def test_exact_op_fails_on_the_sign_of_zero() -> None:
     x = np.array([0.0, 1.0], np.float32)
     with pytest.raises(CaseFailedError, match=r"1 of 2 elements differ; at \[0\]"):
         judge(registry.get("Neg"), [x], np.array([0.0, -1.0], np.float32))
+
+
+ZEROS = np.array([-0.0, 0.0, -0.0, 0.0]), np.array([0.0, -0.0, -0.0, 0.0])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("op", ["Maximum", "Minimum"])
+def test_of_equal_zeros_a_maximum_may_give_either(op: str, dtype: str) -> None:
+    x, y = (z.astype(as_dtype(dtype).numpy) for z in ZEROS)
+    judge(registry.get(op), [x, y], x)
+    judge(registry.get(op), [x, y], y)
+
+
+def test_a_relu_of_minus_zero_may_give_either_zero() -> None:
+    x = np.array([-0.0, 0.0], np.float16)
+    judge(registry.get("Relu"), [x], x)
+
+
+@pytest.mark.parametrize(("op", "right"), [("Maximum", [0.0, 0.0, -0.0, 0.0]), ("Minimum", [-0.0, -0.0, -0.0, 0.0])])
+def test_a_device_that_promises_to_order_zeros_must(op: str, right: list[float]) -> None:
+    x, y = ZEROS
+    with in_force(Profile(orders_zeros=True)):
+        judge(registry.get(op), [x, y], np.array(right))
+        with pytest.raises(CaseFailedError, match="expected"):
+            judge(registry.get(op), [x, y], x)
 
 
 def test_nan_matches_only_nan() -> None:

@@ -55,3 +55,12 @@ def test_every_n_and_first_n(caplog: pytest.LogCaptureFixture) -> None:
         tf.logging.log_every_n(tf.logging.ERROR, "every other", 2)
         tf.logging.log_first_n(tf.logging.ERROR, "first two", 2)
     assert (caplog.messages.count("every other"), caplog.messages.count("first two")) == (3, 2)
+
+
+def test_what_a_program_asks_for_by_a_setting_is_shown_whatever_the_verbosity(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    y = tf.add(tf.placeholder(tf.float32, [2], name="x"), 1.0, name="y")
+    with tf.Session(config=tf.ConfigProto(log_device_placement=True)) as session:
+        session.run(y, {"x:0": [1.0, 2.0]})
+    assert [m.rpartition(" (")[0] for m in caplog.messages] == ["y: (AddV2): /device:CPU:0"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import operator
+import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -88,3 +90,25 @@ def test_a_function_of_two_namespaces_is_one() -> None:
 def test_a_function_keeps_its_signature_and_its_text() -> None:
     assert list(inspect.signature(tf.reshape).parameters) == ["tensor", "shape", "name"]
     assert inspect.getdoc(tf.reshape)
+
+
+def offered() -> list[tuple[str, Any]]:
+    """The functions and classes of the namespaces that programs use most."""
+    names = ["", "image", "layers", "losses", "metrics", "nn", "nn.rnn_cell", "strings", "summary", "train"]
+    names += ["contrib.layers", "contrib.rnn", "contrib.seq2seq", "data", "distributions", "estimator", "gfile", "math"]
+    spaces = [(name, operator.attrgetter(name)(tf) if name else tf) for name in names]
+    found = [(f"{name}.{n}".strip("."), getattr(space, n)) for name, space in spaces for n in dir(space) if n[0] != "_"]
+    return [(name, value) for name, value in found if inspect.isfunction(value) or inspect.isclass(value)]
+
+
+def test_public_functions_and_classes_can_be_pickled() -> None:
+    found = offered()
+    assert len(found) > 1000
+    assert [name for name, value in found if not is_found_again(value)] == []
+
+
+def is_found_again(value: Any) -> bool:
+    try:
+        return pickle.loads(pickle.dumps(value)) is value
+    except (pickle.PicklingError, ImportError, AttributeError):
+        return False

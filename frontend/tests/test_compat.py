@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,9 @@ import pytest
 import timberframe as tf
 from timberframe.compat.__main__ import main
 from timberframe.compat.absent import NEVER
+from timberframe.compat.checking import check
 from timberframe.compat.internal import MODULES
-from timberframe.compat.programs import check, resolve
+from timberframe.compat.programs import resolve
 
 PROGRAM = """
 import tensorflow.compat.v1 as tf
@@ -175,9 +177,101 @@ def test_check_prints_a_line_each(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_check_of_other_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "program.py"
     path.write_text("print 'x'\n")
-    assert main(["check", str(path)]) == 2
-    assert "a program of Python 3 is required" in capsys.readouterr().err
+    (tmp_path / "other.py").write_text("import tensorflow as tf\ntf.mul(1, 2)\n")
+    (tmp_path / "latin.py").write_bytes("x = 'ä'\n".encode("latin-1"))
+    assert main(["check", str(path), str(tmp_path / "latin.py"), str(tmp_path / "other.py")]) == 1
+    first, second, third = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"{path}:1: Missing parentheses")
+    assert first.endswith("a program of Python 3 is required")
+    assert second.startswith(f"{tmp_path}/latin.py:1: ")
+    assert third == f"{tmp_path}/other.py:2: tf.mul is missing; tf.multiply"
     assert main(["check", str(tmp_path / "no.py")]) == 2
+    assert "no.py: does not exist" in capsys.readouterr().err
+
+
+def test_check_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("b.py", "inner/a.py", ".git/hook.py", "inner/readme.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("import tensorflow as tf\ntf.mul(1, 2)\n")
+    assert main(["check", str(tmp_path)]) == 1
+    places = [line.partition(": ")[0] for line in capsys.readouterr().out.splitlines()]
+    assert places == [f"{tmp_path}/b.py:2", f"{tmp_path}/inner/a.py:2"]
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_check_of_a_notebook(tmp_path: Path, capsys: pytest.CaptureFixture[str], version: int) -> None:
+    key = "input" if version == 3 else "source"
+    cells = [
+        {"cell_type": "markdown", "source": ["tf.mul"]},
+        {"cell_type": "code", key: ["%matplotlib inline\n", "import tensorflow as tf\n", "!ls\n"]},
+        {"cell_type": "code", key: "%%bash\necho tf.mul(\n"},
+        {"cell_type": "code", key: ["%%time\n", "x = 1\n", "tf.mul(x, 2)"]},
+    ]
+    path = tmp_path / "a.ipynb"
+    path.write_text(json.dumps({"worksheets": [{"cells": cells}]} if version == 3 else {"cells": cells}))
+    assert main(["check", str(path)]) == 1
+    assert capsys.readouterr().out == f"{path}:cell 3, line 3: tf.mul is missing; tf.multiply\n"
+    path.write_text("{}")
+    assert main(["check", str(path)]) == 1
+    assert "a notebook's JSON is required" in capsys.readouterr().out
+
+
+def test_check_follows_names_that_stand_for_modules() -> None:
+    text = """
+import importlib, tensorflow as tf
+from tensorflow.python.ops import variable_scope as vs
+slim = tf.contrib.slim
+layers = slim.layers
+def network(x):
+    with vs.variable_scope("a"):
+        return layers.nothing(slim.conv2d(x, 3, 3), getattr(tf.nn, "no_such"), getattr(tf, "none", None))
+importlib.import_module("tensorflow.contrib.nowhere")
+import tensorflow.matmul
+from tensorflow.contrib.nowhere import *
+"""
+    assert [(m.name, m.line) for m in check(text)] == [
+        ("contrib.slim.layers.nothing", 8),
+        ("nn.no_such", 8),
+        ("contrib.nowhere", 9),
+        ("matmul", 10),
+    ]
+
+
+def test_modules_of_the_name_of_a_function_are_both() -> None:
+    for module in ("variable_scope", "gradients", "confusion_matrix"):
+        found = resolve(f"python.ops.{module}")
+        assert getattr(found, module) is getattr(tf, module)
+        assert callable(found)
+    assert resolve("python.saved_model.simple_save.simple_save") is tf.saved_model.simple_save
+    x = tf.constant(3.0)
+    with tf.Session() as session:
+        assert session.run(resolve("python.ops.gradients")(x * x, x)) == [6]
+        assert session.run(resolve("python.ops.gradients_impl").gradients(x * x, x)) == [6]
+
+
+LOOKS_THROUGH_MODULES = """
+import inspect, pydoc, sys
+import tensorflow as tf
+assert pydoc.locate("tensorflow.contrib.rnn.GRUCell") is tf.contrib.rnn.GRUCell
+assert pydoc.locate("tensorflow.matmul") is tf.matmul
+try:
+    import tensorflow.matmul
+except ImportError as e:
+    print(e)
+from tensorflow.contrib.rnn import LSTMCell
+members = sys.modules["tensorflow.contrib.rnn"].__dict__
+assert inspect.isclass(members["LSTMCell"]) and inspect.isclass(members["MultiRNNCell"])
+print(tf.matmul.__name__, tf.VERSION)
+"""
+
+
+@pytest.mark.slow
+def test_modules_are_looked_through_as_pythons(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(LOOKS_THROUGH_MODULES)
+    command = [sys.executable, "-m", "timberframe.compat", "run", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, "tensorflow.matmul: is no module\nmatmul 1.15.5\n"), done.stderr
 
 
 @pytest.mark.parametrize("name", NEVER)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import timberframe as tf
-from timberframe.compat.programs import check
+from timberframe.compat.checking import check
 from timberframe_core.runtime.devices import devices_for
 
 FOLDER = Path(__file__).parents[2] / "examples/programs"

@@ -124,7 +124,7 @@ def test_late_error_is_reported_by_a_run_that_fetches_nothing(world: World) -> N
 def refuse(world: World, spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
     allocator = world.devices[spec].allocator
     if spec == CPU:
-        allocator._make_room()  # else it would give memory that it keeps
+        allocator.reclaim()  # else it would give memory that it keeps
 
     def no_memory(nbytes: int) -> Any:
         raise ResourceExhaustedError(f"allocation of {nbytes} bytes was refused by an injected fault")

@@ -83,6 +83,22 @@ def test_a_name_that_cannot_be_used_is_refused(name: str, why: str, tmp_path: Pa
         create(name, "python", tmp_path)
 
 
+def test_a_device_holds_the_dtypes_that_are_asked_for(tmp_path: Path) -> None:
+    made = create("tin", "npu", tmp_path, ["bfloat16", "float32"])
+    assert 'DTYPES = ("bfloat16", "float32")  #' in (made / "src/timberframe_tin/hardware.py").read_text()
+
+
+def test_dtypes_that_kernels_cannot_compute_with_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(NewPackageError, match=r"dtypes int3: must be of float16, bfloat16, .*int64"):
+        create("tin", "npu", tmp_path, ["float32", "int3"])
+
+
+def test_dtypes_are_refused_where_kernels_do_not_follow_them(tmp_path: Path) -> None:
+    with pytest.raises(NewPackageError, match="dtypes can be chosen for kind npu"):
+        create("tin", "c", tmp_path, ["float16"])
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_working_on_a_template_leaves_is_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left = ("__pycache__/a.pyc", ".pytest_cache/README.md", "x.egg-info/PKG-INFO", "build/a.o", "src/_native.so")
     for name in ("README.md", *left):

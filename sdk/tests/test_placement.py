@@ -15,7 +15,7 @@ from timberframe_core.errors import UnavailableError
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.plugin import loader
 from timberframe_core.plugin.kernels import KernelRegistry
-from timberframe_sdk import Device, KernelNode, hookimpl
+from timberframe_sdk import Device, KernelDef, KernelNode, hookimpl, kernel
 from timberframe_sdk.numpy_device import NumpyDevice
 from timberframe_sdk.testing import asynchronous_device
 
@@ -358,3 +358,37 @@ def test_axes_may_have_a_dtype_that_the_device_does_not_declare() -> None:
     with tf.Graph().as_default(), tf.device("/device:NARROW:0"), narrow_session() as session:
         x = tf.placeholder(tf.float32, [3])
         assert session.run(tf.reduce_sum(x, axis=0), {x: np.ones(3)}) == 3
+
+
+BESIDE_KERNELS: list[KernelDef] = []
+kernel(BESIDE_KERNELS, "Mul", "BESIDE", types={"T": ("float32",)})(lambda node: np.multiply)
+
+
+class Beside(NumpyDevice):
+    """A device in the host's memory that comes before the CPU and has one kernel."""
+
+    type, priority = "BESIDE", 200
+
+
+class BesidePlugin:
+    @hookimpl
+    def timberframe_kernels(self) -> list[KernelDef]:
+        return BESIDE_KERNELS
+
+    @hookimpl
+    def timberframe_devices(self, config: Mapping[str, Any]) -> list[Device]:
+        return [Beside(0)] if config["count"].get("BESIDE") else []
+
+
+if "beside" not in loader.registry.plugins:
+    loader.registry.add("beside", BesidePlugin())
+
+
+def test_variable_goes_where_its_users_can_run_from_a_device_in_the_hosts_memory_too() -> None:
+    v = tf.Variable(np.ones(100, np.float32), name="v")
+    y = tf.multiply(tf.gather(v, tf.placeholder(tf.int32, [None], name="i")), 2.0, name="y")
+    config = tf.SessionConfig(device_count={"BESIDE": 1}, plugins=["beside", "cpu"])
+    with tf.Session(config=config) as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(y, {"i:0": np.arange(80)}).tolist() == [2] * 80
+        assert devices(session, y)["y"] == "/device:BESIDE:0"

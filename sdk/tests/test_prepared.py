@@ -188,6 +188,16 @@ def test_a_trace_shows_once_that_weights_were_prepared(device: str, variable: bo
     assert counts == [1, 0, 0]
 
 
+def test_a_trace_shows_nothing_that_an_earlier_run_prepared(device: str) -> None:
+    x = tf.placeholder(tf.float32, [1, 2])
+    y = by_rows(x, tf.constant(W.copy()))
+    metadata = tf.RunMetadata()
+    with tf.Session() as session:
+        session.run(y, {x: np.ones((1, 2))})
+        session.run(y, {x: np.ones((1, 2))}, tf.RunOptions(trace=True), metadata)
+    assert [e["name"] for e in metadata.trace["traceEvents"] if "prepare" in e["name"]] == []
+
+
 def test_a_variable_that_no_node_reads_keeps_its_value_beside_packed_weights() -> None:
     """Both are values of the run: the form of one is not to be taken for the other."""
     filters, value = np.ones((1, 1, 64, 80), np.float32), np.arange(128, dtype=np.float32)

@@ -164,3 +164,13 @@ def test_memory_limit_of_the_session_holds() -> None:
         x = tf.placeholder(tf.float32, [1000])
         with pytest.raises(tf.errors.ResourceExhaustedError, match="limit is 1000 bytes"):
             session.run(tf.reduce_sum(tf.sin(tf.cos(x))), {x: np.zeros(1000)})
+
+
+def test_arenas_that_no_run_uses_make_room_for_others() -> None:
+    config = tf.SessionConfig(plugins=["reference"], memory_limit={"REFERENCE": 30_000})
+    with tf.Graph().as_default() as graph, tf.Session(graph=graph, config=config) as session:
+        x, y = tf.placeholder(tf.float32, [2000]), tf.placeholder(tf.float32, [3000])
+        first, second = (tf.reduce_sum(tf.sin(tf.cos(v)) * v) for v in (x, y))
+        for _ in range(2):
+            session.run(first, {x: np.ones(2000)})
+            session.run(second, {y: np.ones(3000)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import suppress
 
 from timberframe_conformance.case import (
     FAILING,
@@ -54,11 +55,23 @@ def judge_case(case: Case, target: Target) -> Result:
     except Exception as e:
         result.verdict, result.message = "fail", raised(e, skipped=())
         result.cause = cause_of(result, of_op=False)
+    _note_loss(result, target)
     result.seconds = time.perf_counter() - start
     used = target.lookups.end(_ops_of(case.op))
     result.kernels = tuple(dict.fromkeys([*used.names, *result.kernels]))
     result.fallback = result.verdict == "pass" and (used.fallback or result.fallback)
     return finish(result, target)
+
+
+def _note_loss(result: Result, target: Target) -> None:
+    """Makes a crash of a case after which the device does nothing any more, be it by what the case left under way."""
+    with suppress(Exception):
+        target.device.synchronize()
+    lost = target.device.lost
+    if lost:
+        result.verdict = "crash"
+        result.message = result.message if lost in result.message else lost
+        result.cause = cause_of(result, of_op=False)
 
 
 def _compare_with_second_run(result: Result, case: Case, target: Target) -> None:

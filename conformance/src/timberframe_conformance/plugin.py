@@ -154,7 +154,8 @@ class Runner:
             gc.freeze()
         self._count += 1
         if not self.options.journal:
-            return judge_case(case, self.target)
+            lost = self.target.device.lost  # to an earlier case
+            return finish(run_in_child(case, self.options), self.target) if lost else judge_case(case, self.target)
         if self._journal is None:
             self._journal = Journal(Path(self.options.journal), worker_name(), self.options.timeout)
         if self._journal.is_given_up(case.op):
@@ -163,7 +164,10 @@ class Runner:
             return finish(run_in_child(case, self.options), self.target)
         self._journal.begin(case.id)
         try:
-            return judge_case(case, self.target)
+            result = judge_case(case, self.target)
+            if self.target.device.lost:
+                self._journal.end_process(result.message)
+            return result
         finally:
             self._journal.end()
 

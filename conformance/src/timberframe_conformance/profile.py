@@ -5,6 +5,7 @@ A TOML file:
     flushes_subnormals = true
     fuses_arithmetic = true
     rewrites_arithmetic = true
+    orders_zeros = true
 
     [[tolerance]]
     op = "Tanh"                           # a glob over names of ops
@@ -32,7 +33,7 @@ from typing import Any
 
 from timberframe_core.dtypes import BY_NAME
 
-_DECLARATIONS = ("flushes_subnormals", "fuses_arithmetic", "rewrites_arithmetic")
+_DECLARATIONS = ("flushes_subnormals", "fuses_arithmetic", "rewrites_arithmetic", "orders_zeros")
 _TABLES = ("tolerance", "waiver")
 
 
@@ -90,12 +91,14 @@ class Profile:
     flushes_subnormals: it may treat subnormal numbers as zero, as inputs, results and in between. fuses_arithmetic: a
     program of several ops may round less often than separate programs, such as by fused multiply-adds; its results are
     held to the truth instead of the bits of separate programs. rewrites_arithmetic: its compiler may also compute
-    several ops by another formula, such as a / b / b as a / (b * b). path: of the file, for reports.
+    several ops by another formula, such as a / b / b as a / (b * b). orders_zeros: -0 is less than 0 for its Maximum
+    and Minimum; without it they may return either. path: of the file, for reports.
     """
 
     flushes_subnormals: bool = False
     fuses_arithmetic: bool = False
     rewrites_arithmetic: bool = False
+    orders_zeros: bool = False
     waivers: Sequence[Waiver] = ()
     tolerances: Sequence[Tolerance] = ()
     path: str = ""

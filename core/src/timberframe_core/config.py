@@ -46,7 +46,7 @@ class SessionConfig:
         the devices choose.
     allow_soft_placement: a node whose device cannot run it moves to one that can; otherwise that is an error.
     strict_placement: even a node that names no device must run on the best device; anything else is an error.
-    log_device_placement: logs the device of every node, and why, at level INFO of `tf.logging`.
+    log_device_placement: writes the device of every node, and why, to standard error or the program's log.
     memory_limit: by device type, bytes (int) or a fraction of the device's memory (float in (0, 1]).
     deterministic: equal inputs give equal bits in every run, at any number of threads; random ops need a seed.
     optimizations: switches of passes by name; those that are not named are on. `session.explain` lists the passes.

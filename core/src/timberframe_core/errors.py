@@ -112,6 +112,10 @@ class AlreadyExistsError(OpError):
     error_code = 6
 
 
+class NameTakenError(AlreadyExistsError, KeyError):
+    """A name has been registered, where TensorFlow raises a KeyError."""
+
+
 class NotEmptyError(AlreadyExistsError, AssertionError):
     """A folder to write to has files already, where TensorFlow raises an AssertionError."""
 

@@ -51,6 +51,12 @@ def log(level: int, msg: str, *args: Any, **kwargs: Any) -> None:
     get_logger().log(level, msg, *args, **kwargs)
 
 
+def show(msg: str, *args: Any) -> None:
+    """Logs at level INFO what the program has asked for by a setting of its own, whatever the verbosity."""
+    logger = get_logger()
+    logger.handle(logger.makeRecord(logger.name, INFO, __file__, 0, msg, args, None))
+
+
 def debug(msg: str, *args: Any, **kwargs: Any) -> None:
     """Logs at level DEBUG."""
     log(DEBUG, msg, *args, stacklevel=3, **kwargs)

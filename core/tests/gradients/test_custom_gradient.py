@@ -114,3 +114,69 @@ def test_gradient_may_be_given_as_an_array() -> None:
         x = tf.constant([1.0, 2.0])
         y = tf.custom_gradient(lambda a: (a * 2.0, lambda upstream: np.float32([5, 6])))(x)
         assert session.run(tf.gradients(y, [x])[0]).tolist() == [5, 6]
+
+
+@tf.custom_gradient
+def log_of_one_and_exp(x: Any) -> Any:
+    """Takes the exponential of the forward pass for its gradient, as TensorFlow's own example does."""
+    e = tf.exp(x)
+    return tf.log(1 + e), lambda dy: dy * (1 - 1 / (1 + e))
+
+
+@tf.custom_gradient
+def scaled_in_a_branch(x: Any) -> Any:
+    """Has a gradient with a branch of its own, in which it takes a tensor of the forward pass."""
+    e = tf.exp(x)
+    return tf.log(1 + e), lambda dy: tf.cond(tf.reduce_sum(x) < 1e9, lambda: dy * e / (1 + e), lambda: dy)
+
+
+PLACES: dict[str, Any] = {
+    "plain": lambda f, x: f(x),
+    "cond": lambda f, x: tf.cond(tf.reduce_sum(x) > 0, lambda: f(x), lambda: x),
+    "switch_case": lambda f, x: tf.switch_case(tf.constant(1), [lambda: x, lambda: f(x)]),
+    "while_loop": lambda f, x: tf.while_loop(lambda i, v: i < 1, lambda i, v: (i + 1, f(v)), [0, x])[1],
+    "map_fn": lambda f, x: tf.map_fn(f, x),
+    "scan": lambda f, x: tf.scan(lambda a, b: f(b), x, tf.constant(0.0)),
+    "cond in a loop": lambda f, x: tf.while_loop(
+        lambda i, v: i < 1, lambda i, v: (i + 1, tf.cond(i < 1, lambda: f(v), lambda: v)), [0, x]
+    )[1],
+    "loop in cond": lambda f, x: tf.cond(
+        tf.reduce_sum(x) > 0,
+        lambda: tf.while_loop(lambda i, v: i < 1, lambda i, v: (i + 1, f(v)), [0, x])[1],
+        lambda: x,
+    ),
+    "function": lambda f, x: tf.function(f)(x),
+    "cond in a function": lambda f, x: tf.function(lambda v: tf.cond(v[0] > 0, lambda: f(v), lambda: v))(x),
+}
+
+
+@pytest.mark.parametrize("function", [log_of_one_and_exp, scaled_in_a_branch])
+@pytest.mark.parametrize("place", PLACES)
+def test_own_gradient_uses_tensors_of_the_forward_pass_anywhere(session: tf.Session, place: str, function: Any) -> None:
+    x = tf.constant([0.5, 3.0])
+    (first,) = tf.gradients(PLACES[place](function, x), x)
+    sigmoid = 1 / (1 + np.exp([-0.5, -3.0]))
+    np.testing.assert_allclose(session.run(first), sigmoid, rtol=1e-6)
+
+
+def test_own_gradient_uses_tensors_of_a_body_further_out(session: tf.Session) -> None:
+    def body(i: Any, v: Any) -> Any:
+        e = tf.exp(v)
+
+        @tf.custom_gradient
+        def inner(x: Any) -> Any:
+            return x + e, lambda dy: dy * e
+
+        return i + 1, tf.cond(i < 5, lambda: inner(v), lambda: v)
+
+    x = tf.constant([0.5, 1.0])
+    y = tf.while_loop(lambda i, v: i < 1, body, [0, x])[1]
+    np.testing.assert_allclose(session.run(tf.gradients(y, x)[0]), np.exp([0.5, 1.0]), rtol=1e-6)
+
+
+def test_own_gradient_in_a_branch_is_differentiated_again(session: tf.Session) -> None:
+    x = tf.constant([0.5, 3.0])
+    y = tf.cond(x[0] > 0, lambda: log_of_one_and_exp(x), lambda: x)
+    (second,) = tf.gradients(tf.gradients(y, x)[0], x)
+    sigmoid = 1 / (1 + np.exp([-0.5, -3.0]))
+    np.testing.assert_allclose(session.run(second), sigmoid * (1 - sigmoid), rtol=1e-5)

@@ -79,7 +79,7 @@ def test_the_gradient_runs_where_its_operation_was_placed() -> None:
 
 def test_a_gradient_of_another_shape_is_refused() -> None:
     x = tf.constant([1.0, 2.0])
-    with pytest.raises(ValueError, match=r"has shape \(3,\); it must have the result's, \(2,\)"):
+    with pytest.raises(ValueError, match=r"has shape \(3,\); it must have as many elements as the result, \(2,\)"):
         tf.gradients(x * 2.0, [x], grad_ys=[[1.0, 1.0, 1.0]])
 
 
@@ -100,6 +100,14 @@ def test_an_op_that_declares_no_gradient_is_named() -> None:
         tf.gradients(opaque, [x])
 
 
+def test_a_derivative_that_nobody_has_written_is_an_error_and_not_left_out_of_a_sum() -> None:
+    x, f = tf.placeholder(tf.float64, [1, 4, 4, 1]), tf.placeholder(tf.float64, [2, 2, 1])
+    y = tf.nn.dilation2d(x, filter=f, strides=[1] * 4, rates=[1] * 4, padding="VALID")
+    (first,) = tf.gradients(tf.reduce_sum(tf.sin(y)), x)
+    with pytest.raises(LookupError, match="Dilation2DBackpropInput '.*': no gradient is declared for this op .Tens"):
+        tf.gradients(tf.reduce_sum(tf.sin(first)) + tf.reduce_sum(x), x)
+
+
 def test_operations_of_gradients_have_the_whole_names_of_those_that_they_belong_to() -> None:
     with tf.Graph().as_default():
         with tf.variable_scope("net"), tf.variable_scope("fc"):
@@ -107,3 +115,12 @@ def test_operations_of_gradients_have_the_whole_names_of_those_that_they_belong_
             y = tf.matmul(tf.ones([4, 3]), w)
         (gradient,) = tf.gradients(tf.tanh(y), [w], name="slopes")
     assert gradient.name.startswith("slopes/net/fc/MatMul_grad/")
+
+
+@pytest.mark.parametrize("shape", [(6,), (3, 2), (1, 6)])
+def test_a_gradient_of_another_shape_and_as_many_elements_counts_in_their_order(shape: tuple[int, ...]) -> None:
+    x = tf.constant(np.arange(6.0).reshape(2, 3))
+    for given in (x, tf.placeholder_with_default(x, [None, 3])):
+        (grad,) = tf.gradients(given * given, x, grad_ys=np.arange(1.0, 7.0).reshape(shape))
+        with tf.Session() as session:
+            assert session.run(grad).tolist() == [[0, 4, 12], [24, 40, 60]]

@@ -47,17 +47,21 @@ def guard(modules: Iterable[ModuleType], space: str = "") -> None:
     for module in modules:
         known_as = space or ".".join(["tf", *module.__name__.split(".")[1:]])
         for name in _public(module):
-            setattr(module, name, guarded(getattr(module, name), f"{known_as}.{name}"))
+            value = getattr(module, name)
+            setattr(module, name, guarded(value, f"{known_as}.{name}", at_home=value.__module__ == module.__name__))
 
 
-def guarded(value: Any, name: str) -> Any:
+def guarded(value: Any, name: str, at_home: bool = False) -> Any:
     """What a module offers for a function or class (another value is offered as it is), which users know by this name.
 
-    A function that has a name already keeps it.
+    A function that has a name already keeps it. at_home: it is offered by the module that defines it.
     """
     if isinstance(value, FunctionType):
         if value not in _wrapped:
             call = _guarded(value, name)
+            if not at_home:  # pickles name a function by where it is offered
+                space, _, call.__qualname__ = name.rpartition(".")
+                call.__module__ = f"timberframe{space.removeprefix('tf')}"
             _wrapped[value] = _wrapped[call] = call
         return _wrapped[value]
     if isinstance(value, type) and f"{value.__module__}".startswith(_WITH_SETTINGS) and not issubclass(value, Enum):

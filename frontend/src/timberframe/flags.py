@@ -70,7 +70,11 @@ def _define(name: str) -> Any:
 
     @functools.wraps(function)
     def define(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **{_RENAMED.get(key, key): value for key, value in kwargs.items()})
+        given = {_RENAMED.get(key, key): value for key, value in kwargs.items()}
+        flag = args[0] if args else given.get("name", "")
+        if flag in _absl.FLAGS and str(_absl.FLAGS.find_module_defining_flag(flag)).startswith("absl."):
+            given.setdefault("allow_override", True)  # Abseil's logging has flags that TensorFlow 1 did not have
+        return function(*args, **given)
 
     return define
 

@@ -2,7 +2,8 @@
 
 Each function computes a loss for each element (or row), multiplies it with `weights` (a number, or a tensor that
 broadcasts to the losses with sizes equal or 1), reduces it as `reduction` says, and adds the result to the collection
-`loss_collection`. As in TensorFlow the weighted sums are float32, and the result has the dtype of the predictions.
+`loss_collection`. As in TensorFlow labels, predictions and the result are float32, cross-entropies of the dtype of
+the logits.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from timberframe.api.framework import GraphKeys, add_to_collection, get_collecti
 from timberframe.api.reduction import reduction_axes, renamed
 from timberframe.api.selection import cast
 from timberframe.boundary import guard
-from timberframe_core.dtypes import float32
+from timberframe_core.dtypes import DType, float32
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.operation import Tensor
@@ -104,12 +105,16 @@ def _count(losses: Tensor, weights: Tensor, reduction: str) -> Any:
     return _total(call_op("Mul", call_op("OnesLike", losses), present))
 
 
-def _pair(labels: Any, predictions: Any, function: str) -> tuple[Any, Any]:
-    """Both as tensors of the dtype of the predictions; their shapes must agree."""
+def _pair(labels: Any, predictions: Any, function: str, dtype: DType | None = float32) -> tuple[Any, Any]:
+    """Both as tensors of a dtype, by default TensorFlow's for losses, None: that of the predictions.
+
+    Their shapes must agree.
+    """
     if labels is None or predictions is None:
         missing = "labels" if labels is None else "predictions"
         raise InvalidArgumentError(f"tf.losses.{function}: {missing} is None; both labels and predictions are required")
     made = convert_to_tensor(predictions)
+    made = made if dtype is None else cast(made, dtype)
     wanted = cast(convert_to_tensor(labels), made.dtype)
     if not compatible(wanted.static_shape, made.static_shape):
         raise InvalidArgumentError(
@@ -222,7 +227,7 @@ def sigmoid_cross_entropy(
 ) -> Any:  # fmt: skip
     """Cross entropy of sigmoid(logits). label_smoothing moves labels towards 1/2 by that part."""
     with name_scope(scope, "sigmoid_cross_entropy_loss") as scope:
-        wanted, made = _pair(multi_class_labels, logits, "sigmoid_cross_entropy")
+        wanted, made = _pair(multi_class_labels, logits, "sigmoid_cross_entropy", None)
         if label_smoothing > 0:
             wanted = wanted * (1 - label_smoothing) + 0.5 * label_smoothing
         losses = sigmoid_cross_entropy_with_logits(labels=wanted, logits=made)
@@ -235,7 +240,7 @@ def softmax_cross_entropy(
 ) -> Any:  # fmt: skip
     """Cross entropy of softmax(logits) for each row. label_smoothing moves labels towards 1/classes by that part."""
     with name_scope(scope, "softmax_cross_entropy_loss") as scope:
-        wanted, made = _pair(onehot_labels, logits, "softmax_cross_entropy")
+        wanted, made = _pair(onehot_labels, logits, "softmax_cross_entropy", None)
         if label_smoothing > 0:
             classes = cast(call_op("GatherV2", call_op("Shape", made), 1, 0), made.dtype)
             wanted = wanted * (1 - label_smoothing) + label_smoothing / classes

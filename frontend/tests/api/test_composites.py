@@ -104,3 +104,9 @@ def test_assertion_of_a_rank(session: tf.Session) -> None:
 
 def test_norm_carries_its_name(session: tf.Session) -> None:
     assert [tf.norm(X).op.name, tf.norm(X, name="length").op.name] == ["norm", "length"]
+
+
+def test_an_identity_matrix_of_an_unknown_size_has_a_rank() -> None:
+    n = tf.placeholder(tf.int32, [])
+    assert [tf.eye(n).shape.as_list(), tf.eye(n, 3).shape.as_list()] == [[None, None], [None, 3]]
+    assert tf.eye(n, batch_shape=[2]).shape.as_list() == [2, None, None]

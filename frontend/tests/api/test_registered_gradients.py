@@ -194,3 +194,8 @@ def test_a_conversion_gives_a_tensor_of_the_dtype() -> None:
 def test_numbers_have_their_conversion() -> None:
     with pytest.raises(TypeError, match="base_type is float; numbers and arrays of NumPy are converted already"):
         tf.register_tensor_conversion_function(float, lambda v, **_: tf.constant(v))
+
+
+def test_a_name_that_has_a_gradient_is_a_key_error_as_in_tensorflow() -> None:
+    with pytest.raises(KeyError):
+        tf.RegisterGradient("Relu")(lambda op, grad: grad)

@@ -162,3 +162,41 @@ def test_a_reference_to_a_variable_finds_it_again() -> None:
         assert {v.ref(): "v"} == {v.experimental_ref(): "v"}
         assert v.ref() != other.ref()
         assert v.ref().deref() is v
+
+
+ASSIGNMENTS: dict[str, Any] = {
+    "assign_add of assign": lambda v: tf.assign_add(tf.assign(v, v * 0.5), [0.1, 0.1]),
+    "assign of assign_sub": lambda v: tf.assign(tf.assign_sub(v, [9.0, 9.0]), [0.6, 1.1]),
+    "scatter of assign": lambda v: tf.scatter_add(tf.assign(v, v * 0.5), [0, 1], [0.1, 0.1]),
+    "assign of scatter": lambda v: tf.assign_add(tf.scatter_update(v, [0, 1], [0.5, 1.0]), [0.1, 0.1]),
+}
+
+
+@pytest.mark.parametrize("place", ["outside", "branch", "loop"])
+@pytest.mark.parametrize("name", ASSIGNMENTS)
+def test_the_value_that_an_assignment_returns_is_assigned(name: str, place: str) -> None:
+    v = tf.Variable([1.0, 2.0], trainable=False)
+    if place == "outside":
+        changed: Any = ASSIGNMENTS[name](v)
+    elif place == "branch":
+        changed = tf.cond(tf.constant(True), lambda: tf.group(ASSIGNMENTS[name](v)), tf.no_op)
+    else:
+        changed = tf.while_loop(lambda i, _: i < 1, lambda i, _: (i + 1, ASSIGNMENTS[name](v)), [0, tf.zeros([2])])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(changed)
+        assert session.run(v).tolist() == pytest.approx([0.6, 1.1])
+
+
+def test_the_value_that_an_assignment_of_a_variable_in_no_collection_returns_is_assigned() -> None:
+    v = tf.Variable(1.0, collections=[], trainable=False)
+    changed = tf.assign_add(tf.assign(v, 5.0), 2.0)
+    with tf.Session() as session:
+        session.run(v.initializer)
+        assert session.run(changed) == 7
+
+
+def test_a_tensor_is_not_assigned() -> None:
+    v = tf.Variable(1.0)
+    with pytest.raises(TypeError, match=r"assign: ref is .*a tf\.Variable is required"):
+        tf.assign(v + 1.0, 2.0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.compat.programs import check
+from timberframe.compat.checking import check
 
 preprocessing = tf.contrib.learn.preprocessing
 

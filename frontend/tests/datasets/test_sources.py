@@ -254,3 +254,33 @@ def test_the_number_of_elements(session: tf.Session) -> None:
 
 def test_unbatch(elements: Elements) -> None:
     assert elements(Dataset.range(5).batch(2).apply(tf.data.experimental.unbatch())) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("weights", [[1.0, 0.0], np.float64([1, 0])])
+def test_a_dataset_of_weight_zero_counts_as_one_that_has_ended(elements: Elements, weights: Any) -> None:
+    parts = [Dataset.range(4), Dataset.range(50, 60)]
+    assert elements(tf.data.experimental.sample_from_datasets(parts, weights, seed=3)) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("weights", "seed", "order"),  # TensorFlow 2.21's
+    [
+        ([0.7, 0.3], 3, [0, 1, 0, 2, 3, 4, 5, -1, 6, 7, -2, 8, -3, -4, -5, -6, -7, -8]),
+        (None, 7, [0, 0, -1, 1, 2, -2, -3, -4, 3, -5, -6, -7, 4, 5, 6, 7, -8, 8]),
+    ],
+)
+def test_a_seed_gives_tensorflows_order(elements: Elements, weights: Any, seed: int, order: list[int]) -> None:
+    parts = [Dataset.range(9), Dataset.range(9).map(lambda x: -x)]
+    assert elements(tf.data.experimental.sample_from_datasets(parts, weights, seed)) == order
+
+
+def test_weights_may_be_a_dataset(elements: Elements) -> None:
+    parts = [Dataset.range(9), Dataset.range(9).map(lambda x: -x)]
+    weights = Dataset.from_tensors([0.2, 0.8]).repeat()
+    found = elements(tf.data.experimental.sample_from_datasets(parts, weights, seed=8))
+    assert found == [0, -1, -2, -3, -4, -5, -6, -7, -8, 0, 1, 2, 3, 4, 5, 6, 7, 8]  # TensorFlow 2.21's
+
+
+def test_weights_of_integers_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"weights are int32; float32 or float64 is required"):
+        tf.data.experimental.sample_from_datasets([Dataset.range(4), Dataset.range(4)], [1, 0])

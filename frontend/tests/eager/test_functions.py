@@ -300,6 +300,34 @@ def test_calls_have_third_derivatives() -> None:
     np.testing.assert_allclose([first.numpy(), second.numpy(), third.numpy()], [32, 48, 48], rtol=1e-5)
 
 
+CUBES: dict[str, Any] = {
+    "cond": lambda x: tf.cond(x > 0.0, lambda: x * x * x, lambda: x),
+    "cond in a cond": lambda x: tf.cond(x > 0.0, lambda: tf.cond(x > 1.0, lambda: x * x * x, lambda: x), lambda: x),
+    "switch_case": lambda x: tf.switch_case(tf.constant(1), [lambda: x, lambda: x * x * x]),
+    "cond in a loop": lambda x: tf.while_loop(
+        lambda i, _: i < 2, lambda i, a: (i + 1, tf.cond(a > 0.0, lambda: a * x, lambda: a)), [0, x]
+    )[1],
+    "loop in a cond": lambda x: tf.cond(
+        x > 0.0, lambda: tf.while_loop(lambda i, _: i < 2, lambda i, a: (i + 1, a * x), [0, x])[1], lambda: x
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CUBES)
+def test_branches_in_a_call_have_higher_derivatives(name: str) -> None:
+    f, x = tf.function(CUBES[name]), tf.constant(2.0, tf.float64)
+    with tf.GradientTape(persistent=True) as outer:
+        outer.watch(x)
+        with tf.GradientTape(persistent=True) as middle:
+            middle.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = f(x)
+            first = inner.gradient(y, x)
+        second = middle.gradient(first, x)
+    assert [float(t) for t in (y, first, second, outer.gradient(second, x))] == [8, 12, 12, 6]
+
+
 def test_a_function_may_take_gradients_itself() -> None:
     v = tf.Variable(3.0)
 
@@ -385,3 +413,21 @@ def test_an_optimizer_in_a_function_minimizes_by_the_variables_that_the_loss_rea
     step()
     assert weights.numpy().tolist() == pytest.approx([2.0, 3.0], abs=0.01)
     assert (float(other), optimizer.get_slot(other, "m")) == (1.0, None)
+
+
+LOOPS_WITHOUT_ROUNDS: dict[str, Any] = {
+    "foldl": lambda x: tf.foldl(lambda a, b: a * tf.sin(b) + b, x),
+    "map_fn": lambda x: tf.reduce_sum(tf.map_fn(lambda a: tf.sin(a) * a, x[:0])) + x[0],
+    "while_loop": lambda x: tf.reduce_sum(
+        tf.while_loop(lambda i, a: i < 0, lambda i, a: (i + 1, a * tf.sin(x)), [tf.constant(0), x])[1]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS_WITHOUT_ROUNDS)
+def test_a_persistent_tape_differentiates_a_loop_without_rounds(name: str) -> None:
+    x = tf.constant([0.7], tf.float64)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = tf.function(LOOPS_WITHOUT_ROUNDS[name])(x)
+    assert tape.gradient(y, x).numpy().tolist() == [1.0]

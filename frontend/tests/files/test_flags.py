@@ -52,3 +52,9 @@ def test_a_wrong_value_is_refused(tmp_path: Path) -> None:
 def test_flags_as_older_programs_read_and_print_them(tmp_path: Path) -> None:
     text = "FLAGS._parse_flags()\nprint(FLAGS.name, 'steps' in FLAGS.__flags)"
     assert program(tmp_path, text, "--name=x").stdout == "x True\n"
+
+
+def test_a_flag_that_abseils_logging_has_may_be_defined(tmp_path: Path) -> None:
+    text = "import absl.logging\nflags.DEFINE_string('log_dir', 'here', 'a folder')\nprint(FLAGS.log_dir)"
+    done = program(tmp_path, text, "--log_dir=there")
+    assert (done.stdout, done.stderr) == ("there\n", "")

@@ -83,3 +83,17 @@ def test_a_loss_is_tensorflows(name: str, reduction: str) -> None:
     found = [value(make(tf.losses, weights=w, reduction=reduction)) for w in (weights, 0.5)]
     for got, want in zip(found, wanted, strict=True):
         np.testing.assert_allclose(got, want, rtol=2e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [tf.float64, tf.float16, tf.int32])
+@pytest.mark.parametrize("name", ["absolute_difference", "hinge_loss", "huber_loss", "log_loss", "mean_squared_error"])
+def test_losses_of_any_dtype_are_float32_as_in_tensorflow(name: str, dtype: tf.DType) -> None:
+    loss = getattr(tf.losses, name)(tf.ones([2, 3], dtype), tf.ones([2, 3], dtype) / 1)
+    assert loss.dtype is tf.float32
+    assert np.isfinite(value(loss))
+
+
+def test_cross_entropies_have_the_dtype_of_their_logits() -> None:
+    logits = tf.zeros([2, 3], tf.float64)
+    assert tf.losses.sigmoid_cross_entropy(logits, logits).dtype is tf.float64
+    assert tf.losses.softmax_cross_entropy(logits, logits).dtype is tf.float64

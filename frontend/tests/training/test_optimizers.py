@@ -375,3 +375,48 @@ def test_powers_of_adams_betas_are_found_by_the_method_that_programs_call() -> N
         session.run(tf.global_variables_initializer())
         session.run(step)
         assert session.run(optimizer._get_beta_accumulators()) == (0.25, 0.0625)
+
+
+def test_minimize_calls_methods_of_a_subclass_by_names() -> None:
+    class Clipped(tf.train.AdamOptimizer):
+        def compute_gradients(self, loss: Any, var_list: Any = None, **others: Any) -> Any:
+            pairs = super().compute_gradients(loss, var_list, **others)
+            return [(tf.clip_by_value(g, -1.0, 1.0), v) for g, v in pairs]
+
+        def apply_gradients(self, grads_and_vars: Any, *, name: Any = None, global_step: Any = None) -> Any:
+            return super().apply_gradients(grads_and_vars, global_step, name or "clipped")
+
+    v = tf.Variable(1.0)
+    assert Clipped(0.1).minimize(v * 100.0, tf.train.get_or_create_global_step()).name.startswith("clipped")
+
+
+@pytest.mark.parametrize("base", [tf.train.Optimizer, tf.train.AdamOptimizer])
+def test_a_subclass_may_define_the_methods_for_references(base: Any) -> None:
+    class Signs(base):  # type: ignore[misc]  # a class of the case
+        def __init__(self) -> None:
+            tf.train.Optimizer.__init__(self, False, "Signs")
+
+        def _prepare(self) -> None:
+            pass
+
+        def _create_slots(self, var_list: Any) -> None:
+            for v in var_list:
+                self._zeros_slot(v, "count", self._name)
+
+        def _finish(self, update_ops: Any, name_scope: str) -> Any:
+            return tf.group(*update_ops, name=name_scope)
+
+        def _apply_dense(self, grad: Any, var: Any) -> Any:
+            return tf.group(tf.assign_sub(var, tf.sign(grad)), tf.assign_add(self.get_slot(var, "count"), grad))
+
+        def _apply_sparse(self, grad: Any, var: Any) -> Any:
+            return tf.scatter_sub(var, grad.indices, tf.sign(grad.values))
+
+    v, table = tf.Variable([1.0, 2.0]), tf.Variable(np.zeros([3, 1], np.float32))
+    loss = tf.reduce_sum(v * [3.0, -3.0]) + tf.reduce_sum(tf.gather(table, [1, 1]))
+    step = Signs().minimize(loss)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(step)
+        assert session.run(v).tolist() == [0, 3]
+        assert session.run(table).tolist() == [[0], [-1], [0]]

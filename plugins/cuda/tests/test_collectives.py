@@ -39,6 +39,10 @@ tfr.leave()
 """
 
 
+REALS = ["half", "bfloat16", "float32", "float64"]
+INTEGERS = ["int8", "uint8", "int32", "uint32", "int64", "uint64"]
+
+
 class Members:
     """See `CollectiveGroup`, for threads. given: what each exchanges."""
 
@@ -51,8 +55,15 @@ class Members:
         return list(self._given)
 
 
+@pytest.fixture(params=["13.6.0", "14.2.0"])
+def cupy_version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The version of CuPy that is emulated: before 14 it gives and takes NCCL's unique ids as tuples."""
+    monkeypatch.setenv("EMULATED_CUPY", request.param)
+    return str(request.param)
+
+
 @pytest.fixture
-def together(cuda: Any) -> Callable[[Callable[[Any, Any, int], Any]], list[Any]]:
+def together(cupy_version: str, cuda: Any) -> Callable[[Callable[[Any, Any, int], Any]], list[Any]]:
     """Calls a function with a device, its collectives and the rank, in a thread for each of two GPUs."""
     devices = cuda.devices({"count": {}, "memory_limit": {}})
 
@@ -77,11 +88,25 @@ def together(cuda: Any) -> Callable[[Callable[[Any, Any, int], Any]], list[Any]]
 
 
 def numbers(rank: int, dtype: str) -> np.ndarray:
-    return np.random.default_rng(rank).integers(-50, 50, (4, 3)).astype(as_dtype(dtype).numpy)
+    return np.random.default_rng(rank).integers(0 if dtype[0] == "u" else -50, 50, (4, 3)).astype(as_dtype(dtype).numpy)
 
 
 @pytest.mark.parametrize(
-    "dtype", ["half", "bfloat16", "float32", "float64", "int32", "int64", "complex64", "complex128"]
+    "dtype",
+    [
+        "half",
+        "bfloat16",
+        "float32",
+        "float64",
+        "int8",
+        "uint8",
+        "int32",
+        "uint32",
+        "int64",
+        "uint64",
+        "complex64",
+        "complex128",
+    ],
 )
 def test_collectives_of_each_dtype(together: Any, dtype: str) -> None:
     def do(device: Any, made: Any, rank: int) -> Any:
@@ -124,12 +149,52 @@ def test_closed_collectives_say_so(together: Any) -> None:
     assert together(do) == [None, None]
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int16", "uint16"])
+def test_dtypes_that_nccl_lacks_are_moved(together: Any, dtype: str) -> None:
+    def do(device: Any, made: Any, rank: int) -> Any:
+        x = device.copy_in(numbers(rank, dtype))
+        return [device.copy_out(w.result()) for w in (made.all_gather(x), made.broadcast(x, 1))]
+
+    for found in together(do):
+        np.testing.assert_array_equal(found[0], np.concatenate([numbers(0, dtype), numbers(1, dtype)]))
+        np.testing.assert_array_equal(found[1], numbers(1, dtype))
+
+
 def test_a_dtype_that_nccl_lacks_is_refused(together: Any) -> None:
     def do(device: Any, made: Any, rank: int) -> Any:
         with pytest.raises(errors.InvalidArgumentError, match="a tensor of uint16 given; NCCL adds up float16"):
             made.all_reduce([device.copy_in(np.ones(3, np.uint16))])
 
     assert together(do) == [None, None]
+
+
+def test_an_error_of_a_call_is_not_hidden_by_that_of_the_group(together: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cupy.cuda import nccl
+
+    def fail(status: int) -> None:
+        raise nccl.NcclError(status)
+
+    monkeypatch.setattr(nccl.NcclCommunicator, "allReduce", lambda *_: fail(5))
+    monkeypatch.setattr(nccl, "groupEnd", lambda: fail(3))
+
+    def do(device: Any, made: Any, rank: int) -> Any:
+        with pytest.raises(errors.InternalError, match="NCCL reports NCCL_ERROR_5"):
+            made.all_reduce([device.copy_in(np.ones(3, np.float32))])
+
+    assert together(do) == [None, None]
+
+
+def test_work_that_nobody_waits_for_keeps_its_memory_until_it_is_done(
+    together: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cupy.cuda import runtime
+
+    def do(device: Any, made: Any, rank: int) -> Any:
+        made.all_reduce([device.copy_in(np.ones(3, np.float32))])
+        return device.allocator.statistics().live
+
+    monkeypatch.setattr(runtime, "eventQuery", lambda event: 600)  # cudaErrorNotReady
+    assert together(do) == [2, 2]
 
 
 def test_without_nccl_a_device_has_no_collectives(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +205,7 @@ def test_without_nccl_a_device_has_no_collectives(cuda: Any, monkeypatch: pytest
 
 
 @pytest.mark.slow
-def test_two_processes_add_up_on_their_gpus(emulated_environment: dict[str, str]) -> None:
+def test_two_processes_add_up_on_their_gpus(cupy_version: str, emulated_environment: dict[str, str]) -> None:
     pytest.importorskip("ray", reason="ray is not installed: it has no wheel for this Python or system")
     with socket.create_server(("127.0.0.1", 0)) as found:
         address = f"127.0.0.1:{found.getsockname()[1]}"

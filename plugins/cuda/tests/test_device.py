@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from timberframe_accelerator import Source
 from timberframe_core import errors
 
 
@@ -22,6 +24,78 @@ def test_without_a_gpu_the_reason_is_reported(cuda: Any, monkeypatch: pytest.Mon
     monkeypatch.setenv("EMULATED_GPUS", "0")
     with pytest.raises(errors.UnavailableError, match=r"CUDA sees no GPU: .*no CUDA-capable device is detected"):
         cuda.devices({})
+
+
+@pytest.mark.parametrize(("cuda_version", "package"), [("12", "nvidia-cuda-nvrtc-cu12"), ("13", "nvidia-cuda-nvrtc")])
+def test_without_nvrtc_the_message_says_what_to_install(
+    cuda: Any, monkeypatch: pytest.MonkeyPatch, cuda_version: str, package: str
+) -> None:
+    from cupy.cuda import nvrtc, runtime
+
+    def absent() -> None:
+        raise RuntimeError('Failure finding "libnvrtc.so": No such file')
+
+    monkeypatch.setattr(nvrtc, "getVersion", absent)
+    monkeypatch.setattr(runtime, "runtimeGetVersion", lambda: int(cuda_version) * 1000)
+    what = r'NVRTC does not load: Failure finding "libnvrtc.so": No such file; `pip install timberframe-cuda'
+    how = rf"\[cuda{cuda_version}\]` brings it \(in {package}\), or an NVIDIA CUDA toolkit {cuda_version} "
+    with pytest.raises(errors.UnavailableError, match=what + how):
+        cuda.devices({})
+
+
+def test_without_cublas_the_message_says_what_to_install(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import cupy.cuda
+
+    monkeypatch.delattr(cupy.cuda, "cublas")
+    monkeypatch.setitem(sys.modules, "cupy.cuda.cublas", None)
+    with pytest.raises(errors.UnavailableError, match=r"cuBLAS does not load: .*\(in nvidia-cublas-cu12\)"):
+        cuda.devices({})
+
+
+def test_a_gpu_that_is_newer_than_nvrtc_gets_ptx(cuda: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    from cupy.cuda import nvrtc
+
+    monkeypatch.setenv("TIMBERFRAME_CACHE", str(tmp_path))
+    monkeypatch.setattr(nvrtc, "getSupportedArchs", lambda: (70, 75, 90))
+    monkeypatch.setattr(nvrtc, "getCUBIN", None)
+    device = cuda.devices({"count": {"CUDA": 1}, "memory_limit": {}})[0]
+    assert device.architecture == "compute_75"
+    y = device.empty(np.dtype(np.int32), (1,))
+    source = "#include <timberframe/accelerator/language.h>\nTF_KERNEL tf_one(TF_GLOBAL int *y) { y[0] = 1; }\n"
+    device.function(Source(source), "tf_one")((1,), (1,), y)
+    assert device.copy_out(y).tolist() == [1]
+
+
+def test_gpus_that_are_too_old_are_left_out(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cupy.cuda import runtime
+
+    of_new = runtime.getDeviceProperties(0)
+    monkeypatch.setattr(runtime, "getDeviceProperties", lambda number: of_new | ({} if number else {"major": 3}))
+    (device,) = cuda.devices({"count": {}, "memory_limit": {}})
+    assert (device.spec, device.number) == ("/device:CUDA:0", 1)
+    monkeypatch.setattr(runtime, "getDeviceProperties", lambda number: of_new | {"major": 3})
+    with pytest.raises(errors.UnavailableError, match=r"GPU 1 \(fibers\): NVRTC .* the GPU has 30; a CUDA version"):
+        cuda.devices({"count": {}, "memory_limit": {}})
+
+
+def test_a_gpu_that_is_not_used_is_left_alone(devices: Any) -> None:
+    from cupy.cuda import runtime
+
+    devices[0].copy_in(np.ones(3))
+    devices[1].synchronize()
+    assert set(runtime.streams.values()) == {0}
+    devices[1].close()
+    assert set(runtime.streams.values()) == {0}
+
+
+@pytest.mark.parametrize("offset", [0, 1, 4, 8])
+def test_tensors_of_others_are_aligned_for_every_kernel(devices: Any, offset: int) -> None:
+    x = np.arange(64, dtype=np.uint8)
+    given = devices[0].copy_in(x)
+    taken = devices[0].adopt(given.handle.ptr + offset, np.dtype(np.uint8), (32,), given)
+    assert taken.handle.ptr % 16 == 0
+    assert (taken.handle.ptr == given.handle.ptr) == (offset == 0)  # nothing is copied without need
+    np.testing.assert_array_equal(devices[0].copy_out(taken), x[offset : offset + 32])
 
 
 def test_every_gpu_is_a_device(devices: Any) -> None:
@@ -39,6 +113,27 @@ def test_more_memory_than_there_is_says_what_was_asked_used_and_free(devices: An
     with pytest.raises(errors.ResourceExhaustedError, match=message):
         devices[0].allocator.allocate(8 << 30)
     kept.close()
+
+
+def test_idle_executables_give_their_memory_back_when_it_runs_out(cuda: Any) -> None:
+    device, other = cuda.devices({"count": {"CUDA": 3}, "memory_limit": {"CUDA": 1 << 20}})[::2]
+    used = device.allocator.statistics().used
+
+    class Idle:
+        def __init__(self, device: Any) -> None:
+            self.arena = device.allocator.allocate(600_000)
+            device.allocator.may_drop(self)
+
+        def drop_idle(self) -> bool:
+            dropped, self.arena = self.arena is not None, None
+            return dropped
+
+    idle, of_other_stream = Idle(device), Idle(other)  # both on the first GPU
+    device.allocator.allocate(900_000).close()
+    assert (idle.arena, of_other_stream.arena) == (None, None)
+    assert device.allocator.statistics().used == used
+    with pytest.raises(errors.ResourceExhaustedError, match="allocation of 1100000 bytes was refused by the limit"):
+        device.allocator.allocate(1_100_000)
 
 
 @pytest.mark.parametrize("size", [5, 100_000])
@@ -78,3 +173,24 @@ def test_work_is_timed_by_events_of_the_gpu(devices: Any) -> None:
     result, start, end = devices[0].timed(lambda: time.sleep(0.01) or "made")
     assert result == "made"
     assert 10e6 <= end - start < 1e9
+
+
+def test_the_cache_on_disk_keeps_what_was_used_last(cuda: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    from timberframe_cuda import compiler
+
+    monkeypatch.setenv("TIMBERFRAME_CACHE", str(tmp_path))
+    header = "#include <timberframe/accelerator/language.h>\n"
+    sources = [f"{header}TF_KERNEL tf_none{i}() {{}}\n" for i in range(4)]
+    size = len(compiler.compiled(sources[0], "sm_80"))
+    old = next((tmp_path / "cuda").iterdir())
+    monkeypatch.setattr(compiler, "CACHE_BYTES", 3 * size + size // 2)
+    compiler.compiled(sources[1], "sm_80")
+    older = next(p for p in (tmp_path / "cuda").iterdir() if p != old)
+    os.utime(older, (1, 1))
+    os.utime(old, (2, 2))
+    compiler.compiled(sources[0], "sm_80")  # is used again
+    for source in sources[2:]:
+        compiler.compiled(source, "sm_80")
+    left = set((tmp_path / "cuda").iterdir())
+    assert older not in left
+    assert 0 < len(left) <= 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -47,6 +48,27 @@ with tf.Graph().as_default(), tf.device("/device:CUDA:0"):
         drawn = [session.run([x, y])[1].tobytes() for _ in range(4)]
 assert len(set(drawn)) == 4
 """
+
+
+def test_graphs_of_the_addresses_used_last_are_kept(cuda: Any) -> None:
+    from timberframe_cuda.graphs import MOST_GRAPHS, Capture, Graphs
+
+    graphs = Graphs()
+    for key in range(MOST_GRAPHS):
+        graphs.add((key,), Capture())
+    assert graphs.find((0,)) is not None
+    assert (graphs.is_repeated((100,)), graphs.is_repeated((100,))) == (False, True)
+    graphs.add((100,), Capture())  # in place of the one that was not used for longest
+    assert [key for key in (*range(MOST_GRAPHS), 100) if graphs.find((key,)) is None] == [1]
+
+
+def test_addresses_that_occur_once_cost_no_graph_its_place(cuda: Any) -> None:
+    from timberframe_cuda.graphs import Capture, Graphs
+
+    graphs = Graphs()
+    graphs.add((0,), Capture())
+    assert not any(graphs.is_repeated((key,)) for key in range(1, 1000))
+    assert graphs.find((0,)) is not None
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import subprocess
 import sys
 import time
@@ -40,6 +41,18 @@ def test_an_accelerator_that_does_not_build_is_refused(device: OpenCLDevice) -> 
     incomplete.__dict__.update(device.__dict__)
     with pytest.raises(tf.errors.InternalError, match=f"device {SPEC}: has no build; "):
         complete(incomplete)
+
+
+def test_a_device_that_the_driver_gives_up_is_lost(device: OpenCLDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyopencl as cl
+
+    monkeypatch.setattr("timberframe_opencl.memory._lost", lambda: {cl.status_code.INVALID_VALUE})
+    monkeypatch.setattr(device, "lost", "")
+    small, large = (device.empty(np.dtype(np.uint8), (size,)) for size in (1, 1 << 20))
+    what = "the device is lost until the process ends, as the driver reports .*INVALID_VALUE"
+    with pytest.raises(tf.errors.UnavailableError, match=f"{SPEC}: {what}"):
+        device.copy(small, large)  # a stand-in: no driver here gives up
+    assert re.fullmatch(what, device.lost)
 
 
 def test_a_chain_of_elementwise_ops_runs_on_the_device(session: tf.Session) -> None:

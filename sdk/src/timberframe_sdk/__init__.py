@@ -39,6 +39,7 @@ from timberframe_core.ops.definition.gradients import shape_of as shape_of
 from timberframe_core.ops.definition.gradients import sum_to_shape as sum_to_shape
 from timberframe_core.ops.definition.opdef import UNKNOWN as UNKNOWN
 from timberframe_core.ops.definition.opdef import InferenceContext as InferenceContext
+from timberframe_core.ops.definition.opdef import MissingGradient as MissingGradient
 from timberframe_core.ops.definition.opdef import NotDifferentiable as NotDifferentiable
 from timberframe_core.ops.definition.opdef import OpDef as OpDef
 from timberframe_core.ops.definition.opdef import define_op as define_op
@@ -110,6 +111,7 @@ from timberframe_sdk.dlpack import DLPackTensor as DLPackTensor
 from timberframe_sdk.dlpack import DLPackView as DLPackView
 from timberframe_sdk.dlpack import take_in as take_in
 from timberframe_sdk.elementwise.sources import define_source as define_source
+from timberframe_sdk.failures import Failures as Failures
 from timberframe_sdk.include import include_directory as include_directory
 from timberframe_sdk.include.headers import headers_digest as headers_digest
 from timberframe_sdk.kernel_device import KernelDevice as KernelDevice

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from timberframe_core.errors import InternalError, ResourceExhaustedError
 from timberframe_core.plugin.contracts import AllocatorStatistics
@@ -32,11 +32,19 @@ class Buffer:
         self.close()
 
 
+class Keeper(Protocol):
+    """Who keeps memory that it does not use at present."""
+
+    def drop_idle(self) -> bool:
+        """Drops this memory; whether there was any. Other threads may use the keeper meanwhile."""
+
+
 class Allocator:
     """Base of allocators. A subclass writes `raw(nbytes)`, whose result frees itself when it is dropped.
 
     limit: most bytes in use at once, or None. `fail_at` makes the nth allocation from now fail: so conformance injects
-    faults.
+    faults. Where memory runs out, what executables keep for their next runs is given back, and the allocation is tried
+    once more.
     """
 
     alignment = 64
@@ -46,6 +54,7 @@ class Allocator:
         self.fail_at: int | None = None
         self._used = self._peak = self._live = self._total = 0
         self._lock = threading.RLock()  # the garbage collector may release a buffer while it is held
+        self._keepers: weakref.WeakSet[Keeper] = weakref.WeakSet()
 
     def raw(self, nbytes: int) -> Any:
         """Memory of the device, aligned to `alignment`; raises MemoryError when there is none."""
@@ -57,8 +66,30 @@ class Allocator:
         """A buffer of at least `nbytes` bytes; ResourceExhaustedError when the limit or the device refuses."""
         return Buffer(self.obtain(nbytes), nbytes, self.release)
 
+    def may_drop(self, keeper: Keeper) -> None:
+        """Has a keeper drop what it does not use when memory runs out, for as long as the keeper lives."""
+        with self._lock:
+            self._keepers.add(keeper)
+
+    def reclaim(self) -> bool:
+        """Has all keepers drop what they do not use; whether there was any."""
+        with self._lock:
+            keepers = list(self._keepers)
+        dropped = [keeper.drop_idle() for keeper in keepers]
+        return any(dropped)
+
     def obtain(self, nbytes: int) -> Any:
         """What `raw` gives, counted as used until `release`."""
+        if self.fail_at is not None:  # whoever counts allocations expects each to be tried once
+            return self._obtain(nbytes)
+        try:
+            return self._obtain(nbytes)
+        except ResourceExhaustedError:
+            if not self.reclaim():
+                raise
+        return self._obtain(nbytes)
+
+    def _obtain(self, nbytes: int) -> Any:
         self.reserve(nbytes)
         try:
             return self.raw(nbytes)

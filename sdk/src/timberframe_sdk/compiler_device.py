@@ -30,6 +30,7 @@ from timberframe_sdk.execution.constants import PerConstant
 from timberframe_sdk.execution.errors import at_node
 from timberframe_sdk.execution.last_used import LastUsed
 from timberframe_sdk.execution.tracing import work_of
+from timberframe_sdk.failures import Failures
 from timberframe_sdk.transaction import Transaction
 
 
@@ -64,6 +65,7 @@ class CompilerDevice(DeviceDefaults):
 
     def __init__(self, index: int = 0) -> None:
         self.spec = f"/device:{self.type}:{index}"
+        self.failures = Failures("compile")
         self._constants = PerConstant[Array]()
         self._unfinished: list[weakref.ref[Array]] = []
         self._lock = threading.Lock()
@@ -111,7 +113,15 @@ class CompilerDevice(DeviceDefaults):
     # What is done for the vendor
 
     def compile(self, cluster: Cluster) -> CompiledCluster:
+        try:
+            self.failures.check("compile")
+        except OpError as e:
+            raise at_node(e, cluster.nodes[0]) from e
         return CompiledCluster(self, cluster)
+
+    def inject_failure(self, kind: str) -> bool:
+        """See Device: allocations, compiling a cluster, and the kinds that the toolchain checks `failures` for."""
+        return self.failures.inject(kind) or super().inject_failure(kind)
 
     def copy_in(self, x: np.ndarray) -> Array:
         """What `upload` makes, which counts as used memory for as long as it lives."""

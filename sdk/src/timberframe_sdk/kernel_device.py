@@ -28,6 +28,7 @@ from timberframe_sdk.execution.constants import PerConstant
 from timberframe_sdk.execution.control_flow import is_control_flow
 from timberframe_sdk.execution.kernel_executable import KernelExecutable
 from timberframe_sdk.execution.prepared import PreparedForms
+from timberframe_sdk.failures import Failures
 from timberframe_sdk.reference import has_reference, reference_kernels
 
 
@@ -38,6 +39,9 @@ class KernelDevice(DeviceDefaults):
     (and `take` where a kernel decides a shape). One that is asynchronous also writes `start_copy_out` and `marker`; one
     that sets `dlpack_device` writes `address` and `adopt`. Kernels come from the KernelRegistry, which the core sets as
     `kernels`; one with host memory that sets `by_reference` computes ops that it has no kernel for by their references.
+
+    failures: what the driver is to fail at next; one that is asynchronous sets ``Failures("launch", "copy", "compile",
+    "queue")`` and checks it where it launches, copies and takes commands. See `Device.inject_failure`.
     """
 
     type = ""
@@ -49,6 +53,7 @@ class KernelDevice(DeviceDefaults):
 
     def __init__(self, index: int = 0) -> None:
         self.spec = f"/device:{self.type}:{index}"
+        self.failures = Failures("compile")
         self._constants = PerConstant[Array]()
         self.forms = PreparedForms(lambda x: self.copy_in(x))
 
@@ -108,6 +113,10 @@ class KernelDevice(DeviceDefaults):
         return result, start, time.perf_counter_ns()
 
     # What is done for the vendor
+
+    def inject_failure(self, kind: str) -> bool:
+        """See Device: allocations, what the SDK builds, and the kinds that the driver checks `failures` for."""
+        return self.failures.inject(kind) or super().inject_failure(kind)
 
     def to_dlpack(self, a: Array) -> Any:
         """An object with `__dlpack__`: a view of `a` where `dlpack_device` is set, else a host copy."""

@@ -12,6 +12,7 @@ from timberframe_core.errors import InternalError, NoKernelError, OpError, Unimp
 from timberframe_core.plugin.contracts import KernelDef, KernelNode, Value
 from timberframe_sdk.execution.control_flow import current_context
 from timberframe_sdk.execution.errors import naming
+from timberframe_sdk.failures import Failures
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ def build_kernel(kernel: KernelDef, node: KernelNode) -> Any:
     node.preparations = ()
     try:
         with naming(node, f"kernel {kernel.origin()}"):
+            if isinstance(failures := getattr(node.device, "failures", None), Failures):
+                failures.check("compile")
             built = kernel.build(node)
     except UnimplementedError as e:
         raise NoKernelError(str(e), node.name) from e

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from timberframe_conformance.case import Case, Measured, Types, generator, id_of
 from timberframe_conformance.cases.layouts import arrange
 from timberframe_conformance.cases.pairwise import extend
 from timberframe_conformance.cases.shapes import elementwise_shapes
-from timberframe_conformance.cases.types import as_attrs, attr_value
+from timberframe_conformance.cases.types import allowed_types, as_attrs, attr_value, type_attrs
 from timberframe_conformance.cases.values import make_array, reshaped
 from timberframe_conformance.levels.requirement import level_of
 from timberframe_core.dtypes import as_dtype, resource
@@ -122,6 +122,19 @@ def fits(op: OpDef, sample: Sample, types: Types) -> bool:
             if a.dtype is not None and arg_def.type_attr in chosen and chosen[arg_def.type_attr] != a.dtype:
                 return False
     return True
+
+
+def in_float64(trial: Trial) -> Trial:
+    """The trial in float64 and complex128 wherever its op allows them; itself where that changes nothing.
+
+    Of a mathematical question about the op, which the dtypes that a device holds have nothing to do with.
+    """
+    allowed = {a.name: allowed_types(a) for a in type_attrs(trial.op)}
+    types = tuple((n, _WIDER[t] if _WIDER.get(t) in allowed[n] else t) for n, t in trial.types)
+    return trial if types == trial.types or not fits(trial.op, trial.sample, types) else replace(trial, types=types)
+
+
+_WIDER = {"float16": "float64", "bfloat16": "float64", "float32": "float64", "complex64": "complex128"}
 
 
 def own_samples(op: OpDef, soak: bool = False) -> list[Sample]:

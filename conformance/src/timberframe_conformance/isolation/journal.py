@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, NoReturn
 
 CRASHES_BEFORE_QUARANTINE = 3
 """After this many crashes of one (op, dtypes) its other cases run in processes of their own."""
@@ -15,6 +15,8 @@ CRASHES_BEFORE_QUARANTINE = 3
 HANGS_BEFORE_GIVING_UP = 3
 """After this many cases of one op that did not end its other cases are not run."""
 
+_FATAL = "Fatal Python error: "
+"""How faulthandler begins what it writes about the end of a process."""
 _QUARANTINE, _HUNG = "quarantine", "hung"
 _CALLERS = ("judge_case", "plugin/loader.py", "in declines", "in takes")
 _STANDARD_LIBRARY = f'File "{os.path.dirname(os.__file__)}'
@@ -46,6 +48,12 @@ class Journal:
         if self.timeout is not None:
             faulthandler.cancel_dump_traceback_later()
         os.write(self._file, b"end\n")
+
+    def end_process(self, reason: str) -> NoReturn:
+        """Ends the process within a case, whose verdict is then a crash for this reason."""
+        self._trace.write(f"{_FATAL}{' '.join(reason.split())}\n")
+        self._trace.flush()
+        os._exit(1)
 
     def is_quarantined(self, key: str) -> bool:
         """Whether the cases of an (op, dtypes) are to run in processes of their own."""
@@ -113,12 +121,12 @@ class Death(NamedTuple):
 def read_trace(path: Path) -> Death:
     """How the process ended that writes its traces into this file."""
     trace = path.read_text(errors="replace") if path.exists() else ""
-    start = max(trace.rfind("Timeout ("), trace.rfind("Fatal Python error"))
+    start = max(trace.rfind("Timeout ("), trace.rfind(_FATAL))
     last = trace[start:] if start >= 0 else ""
     frames = [line.strip() for line in _busy_thread(last) if line.strip().startswith("File")]
     if last.startswith("Timeout ("):
         return Death("timeout", last[9 : last.find(")")], frames)
-    return Death("crash", last.splitlines()[0].removeprefix("Fatal Python error: ") if last else "", frames)
+    return Death("crash", last.splitlines()[0].removeprefix(_FATAL) if last else "", frames)
 
 
 def cause_of_death(directory: Path, worker: str, case_id: str) -> tuple[str, str]:

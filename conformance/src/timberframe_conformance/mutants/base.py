@@ -121,6 +121,20 @@ class Mutant:
     def of_kernel(self) -> bool:
         return not (self.of_gradient or self.of_seam)
 
+    @property
+    def subject(self) -> str:
+        """How its description begins: with the op that it is about."""
+        return "" if self.of_seam else f"{self.op}: "
+
+    @property
+    def found_by(self) -> str:
+        """What must notice it, for lists."""
+        return ", ".join(self.suites)
+
+    def fits(self, device: str) -> bool:
+        """Whether it can be planted where the device of this name was asked for; "" where none was."""
+        return True
+
     def build(self, node: KernelNode) -> Callable[..., Any]:
         """The builder of its kernel."""
         state: dict[str, Any] = {}

@@ -17,3 +17,4 @@ from timberframe_conformance.mutants import shapes as shapes
 from timberframe_conformance.mutants import targets as targets
 from timberframe_conformance.mutants import training as training
 from timberframe_conformance.mutants.base import MUTANTS as MUTANTS
+from timberframe_conformance.mutants.strangers import catalogue as catalogue

@@ -56,11 +56,10 @@ def mutants(given: argparse.Namespace, console: Console) -> int:
                 console.print(f"{bug.name}: {bug.what}", highlight=False)
             return 0
         return prove_framework(given.device or _best_device(), given.name, console)
-    names = _selected(given, list(MUTANTS))
+    names = _selected(given, [n for n, m in MUTANTS.items() if m.fits(given.device)])
     if given.list:
         for m in map(MUTANTS.__getitem__, names):
-            subject = "" if m.of_seam else f"{m.op}: "
-            console.print(f"{m.name}: {subject}{m.what} ({', '.join(m.suites)})", highlight=False)
+            console.print(f"{m.name}: {m.subject}{m.what} ({m.found_by})", highlight=False)
         return 0
     start = time.perf_counter()
     options = Options(given.device or _best_device())

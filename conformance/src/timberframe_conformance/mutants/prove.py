@@ -15,6 +15,8 @@ from timberframe_conformance.mutants import base
 from timberframe_conformance.mutants.activate import activate, active
 from timberframe_conformance.mutants.base import Mutant
 from timberframe_conformance.mutants.catalogue import MUTANTS
+from timberframe_conformance.mutants.strangers.base import Stranger
+from timberframe_conformance.mutants.strangers.prove import prove_stranger
 from timberframe_conformance.options import Options
 from timberframe_conformance.runner import run
 from timberframe_conformance.suites import networks
@@ -32,12 +34,16 @@ ISOLATED_CASES = 4
 
 @dataclass
 class Proof:
-    """The result for a mutant. problems is empty if it was noticed as it should be."""
+    """The result for a mutant. problems is empty if it was noticed as it should be.
+
+    first, message: the first case that noticed, and what it says.
+    """
 
     mutant: Mutant
     noticed: int = 0
     tried: int = 0
     first: str = ""
+    message: str = ""
     problems: list[str] = field(default_factory=list)
     skipped: str = ""
 
@@ -54,6 +60,8 @@ def prove(target: Target, mutant: Mutant, options: Options) -> Proof:
     """Runs the cases of the mutant's op with the mutant in place, and judges who noticed."""
     proof = Proof(mutant)
     os.environ.setdefault(STRICT_VARIABLE, "1")  # a rewrite that fails is noticed, as in `conformance run`
+    if isinstance(mutant, Stranger):
+        return prove_stranger(proof, mutant)
     if not mutant.of_seam and registry.find(mutant.op) is None:
         proof.skipped = f"op {mutant.op} is not registered"
         return proof

@@ -16,6 +16,7 @@ from timberframe_conformance.suites import (
     device,
     devices,
     errors,
+    failures,
     faults,
     flow,
     forward,
@@ -35,6 +36,7 @@ from timberframe_conformance.suites import (
     shapes,
     soak,
     targets,
+    traces,
     variants,
 )
 from timberframe_core.ops.definition.opdef import OpDef
@@ -66,6 +68,7 @@ SUITES: Mapping[str, Collector] = {
     "gradient": _gradients,
     "random": random.collect,
     "faults": faults.collect,
+    "failures": failures.collect,
     "leaks": leaks.collect,
     "graphs": _graphs,
     "patterns": patterns.collect,
@@ -77,6 +80,7 @@ SUITES: Mapping[str, Collector] = {
     "resources": resources.collect,
     "targets": targets.collect,
     "collectives": collectives.collect,
+    "traces": traces.collect,
     "models": models.collect,
     "soak": soak.collect,
 }

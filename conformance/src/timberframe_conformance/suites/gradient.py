@@ -1,7 +1,8 @@
 """Gradients: what `tf.gradients` gives for each op, on the device, in first and second order.
 
 Two questions are kept apart. Does the device compute the gradient graph right? Its result is compared with the same
-graph evaluated in float64 by the ops' references. Is the declared gradient the derivative? That evaluation is compared
+graph evaluated in float64 by the ops' references. Is the declared gradient the derivative? That concerns no device: the
+same graph in float64, wherever the op allows it and whatever the device holds, is evaluated by references and compared
 with central differences of the op's own reference (see `truth/differences.py`); the second derivative with those of the
 first gradient.
 
@@ -24,6 +25,7 @@ from timberframe_conformance.backward import (
     FEW,
     SLACK,
     Evaluated,
+    Setting,
     compare_differences,
     dense_gradients,
     make_setting,
@@ -38,16 +40,16 @@ from timberframe_conformance.cases.smooth import (
     floating,
     smooth_samples,
 )
-from timberframe_conformance.cases.trials import Trial, fits, samples_of, trial_case
+from timberframe_conformance.cases.trials import Trial, fits, in_float64, samples_of, trial_case
 from timberframe_conformance.cases.types import is_expected
 from timberframe_conformance.suites.forward import is_callable, supported
 from timberframe_conformance.tolerance.limits import allowed_error
 from timberframe_conformance.truth.reference import evaluate, quiet
 from timberframe_core.dtypes import as_dtype, resource
-from timberframe_core.errors import UnimplementedError
+from timberframe_core.errors import NotFoundError, UnimplementedError
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.ops.definition.formats import FORMATS
-from timberframe_core.ops.definition.opdef import NotDifferentiable, OpDef
+from timberframe_core.ops.definition.opdef import MissingGradient, NotDifferentiable, OpDef
 from timberframe_sdk import reference
 from timberframe_sdk.reference import widen
 
@@ -75,9 +77,8 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
         groups, _ = supported(op, target)
         combinations = [t for group in groups.values() for t in group]
         if isinstance(op.gradient, NotDifferentiable):
-            missing = op.gradient.missing
-            yield from _plain_cases(op, combinations, *(("refused", _refused) if missing else ("none", _none)))
-        elif op.name == "PreventGradient":
+            yield from _plain_cases(op, combinations, "none", _none)
+        elif op.name == "PreventGradient" or isinstance(op.gradient, MissingGradient):
             yield from _plain_cases(op, combinations, "refused", _refused)
         elif op.gradient is not None:
             yield from _cases(op, combinations)
@@ -143,11 +144,20 @@ def _first(trial: Trial, case_id: str, target: Target, differences: bool = True)
     setting = make_setting(trial, case_id, target)
     if not setting.xs:
         return Measured(note="there is nothing to differentiate")
-    measured, wide = run_setting(setting, setting.first, target)
+    measured, gradients = run_setting(setting, setting.first, target)
     if not differences or _is_no_derivative(trial.op, setting.flat):
         return measured
-    rng = generator(case_id)
-    op, attrs = trial.op, setting.attrs
+    wide = in_float64(trial)
+    if wide is not trial:
+        setting = make_setting(wide, case_id, target)
+        gradients = Evaluated(setting.first, setting.values).wide
+    _compare_first(setting, gradients, generator(case_id))
+    return measured
+
+
+def _compare_first(setting: Setting, gradients: Sequence[np.ndarray], rng: np.random.Generator) -> None:
+    """Raises CaseFailedError where a first gradient is not the derivative of the op's reference."""
+    op, attrs = setting.op, setting.attrs
 
     def outputs(values: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         return reference.evaluate(op, attrs, values)
@@ -163,12 +173,13 @@ def _first(trial: Trial, case_id: str, target: Target, differences: bool = True)
             errors_of_y = np.where(u == 0, 0, unit * np.abs(values) if error is None else error)
             noise += 2 * float(np.sum(size * errors_of_y))
             natural += float(np.sum(size * np.abs(values)))
+    if not natural:  # a function that is zero is as large as what it is computed from, which its error is a part of
+        natural = noise / 2.0**-53
 
     def value(at: Sequence[np.ndarray]) -> float:
         return weighted(outputs(at), setting.seeds)
 
-    compare_differences(setting, wide, value, start, noise, natural, rng)
-    return measured
+    compare_differences(setting, gradients, value, start, noise, natural, rng)
 
 
 def _is_no_derivative(op: OpDef, flat: Sequence[np.ndarray]) -> bool:
@@ -190,6 +201,24 @@ def _second(trial: Trial, case_id: str, target: Target) -> Measured | None:
     setting = make_setting(trial, case_id, target)
     if not setting.xs:
         return Measured(note="there is nothing to differentiate")
+    try:
+        second, weights = _second_gradients(setting, case_id, target)
+    except NotFoundError as e:  # a gradient of the first one that is declared to be missing
+        return Measured(note=str(e))
+    measured, gradients = run_setting(setting, second, target)
+    if _has_free_phases(trial.op, setting.flat):
+        return measured
+    wide = in_float64(trial)
+    if wide is not trial:
+        setting = make_setting(wide, case_id, target)
+        second, weights = _second_gradients(setting, case_id, target)
+        gradients = Evaluated(second, setting.values).wide
+    _compare_second(setting, gradients, weights, generator(case_id + "/differences"))
+    return measured
+
+
+def _second_gradients(setting: Setting, case_id: str, target: Target) -> tuple[list[Any], list[np.ndarray | None]]:
+    """Gradients of the first gradients, in the setting's graph, and what the first ones are weighted with."""
     rng = generator(case_id + "/weights")
     weights: list[np.ndarray | None] = []
     with setting.graph.as_default(), device_scope(target.spec):
@@ -199,10 +228,13 @@ def _second(trial: Trial, case_id: str, target: Target) -> Measured | None:
             weights.append(random_weights(array, array.dtype, rng))
             given.append(placeholder(as_dtype(array.dtype), array.shape))
             setting.values[given[-1]] = np.asarray(weights[-1])
-        second = dense_gradients(setting.first, setting.xs, given)
-    measured, wide = run_setting(setting, second, target)
-    if _has_free_phases(trial.op, setting.flat):
-        return measured
+        return dense_gradients(setting.first, setting.xs, given), weights
+
+
+def _compare_second(
+    setting: Setting, gradients: Sequence[np.ndarray], weights: Sequence[np.ndarray | None], rng: np.random.Generator
+) -> None:
+    """Raises CaseFailedError where a second gradient is not the derivative of the first."""
     first = Evaluated(setting.first, setting.values)
     errors = [SLACK * 2.0**-53 * a for a in first.moves(FEW)]
     noise = sum(e * float(np.sum(np.abs(widen(np.asarray(w))))) for e, w in zip(errors, weights, strict=True))
@@ -215,8 +247,7 @@ def _second(trial: Trial, case_id: str, target: Target) -> Measured | None:
         values = [at[indices[t]] if o is None else o for t, o in zip(setting.values, others, strict=True)]
         return weighted(first.evaluator.wide(values), weights)
 
-    compare_differences(setting, wide, value, start, noise, natural, rng, DIRECTIONS // 2)
-    return measured
+    compare_differences(setting, gradients, value, start, noise, natural, rng, DIRECTIONS // 2)
 
 
 def _refused(trial: Trial, case_id: str, target: Target) -> Measured | None:

@@ -255,7 +255,7 @@ def _close(
         inputs.append(value)
     for read in reads:
         value = inner.new_value(read.dtype.numpy, read.shape, "input")
-        inner.versions[read.name] = value
+        inner.set_version(read.name, value)
         inputs.append(value)
     for n in part.program.nodes:
         if not n.feed and not n.host_value:

@@ -6,6 +6,7 @@ variable is committed when the cluster has run. Updates are put last, so that on
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -69,6 +70,8 @@ class Lowering:
         self.inputs: dict[Output, Value] = {}
         self.resources: dict[str, Value] = {}
         self.versions: dict[str, Value] = {}
+        self._made_versions: set[int] = set()
+        """The ids of all values that were put into `versions`: each belongs to one variable."""
         self.deferred: dict[str, KernelNode] = {}
         self.written: dict[str, Variable] = {}
         self._next = 0
@@ -102,14 +105,21 @@ class Lowering:
         if version is None:
             variable = self.variables.get(name, self.device, dtype)
             version = self.new_value(dtype.numpy, shape, "resource", variable)
-            self.versions[name] = self.resources[name] = version
+            self.resources[name] = version
+            self.set_version(name, version)
         return version
+
+    def set_version(self, name: str, value: Value) -> None:
+        """Makes a value what readers of a variable see from here on."""
+        self.versions[name] = value
+        self._made_versions.add(value.id)
 
     def _run_deferred_update(self, name: str) -> None:
         """Runs the update of a variable here, if there is one that waits."""
         waiting = self.deferred.pop(name, None)
         if waiting is not None:
-            self.deferred = {k: n for k, n in self.deferred.items() if n is not waiting}
+            if len(waiting.outputs) > 1:  # it makes new versions of several variables
+                self.deferred = {k: n for k, n in self.deferred.items() if n is not waiting}
             self.nodes.append(waiting)
 
     # Nodes
@@ -174,12 +184,12 @@ class Lowering:
         else:
             self._run_deferred_update(name)
             new = value
-            if value.kind != "temp" or any(v is value for v in self.versions.values()):
+            if value.kind != "temp" or value.id in self._made_versions:
                 new = self.new_value(value.dtype, value.shape)
                 copy = self.kernel_node(node, [value], [new], "Identity")
                 copy.attrs = {"T": dtype}
                 self.nodes.append(copy)
-        self.versions[name] = new
+        self.set_version(name, new)
 
     def _access(self, node: Node) -> None:
         """A node whose kernel reads variables, and makes new versions of some."""
@@ -195,7 +205,7 @@ class Lowering:
         for i in written_inputs(node.op, attrs):
             name = variable_name(node.inputs[i])
             self.written[name] = self.variables.get(name, self.device, dtype)
-            self.versions[name] = self.new_value(inputs[i].dtype, inputs[i].shape)
+            self.set_version(name, self.new_value(inputs[i].dtype, inputs[i].shape))
             versions.append(name)
         outputs = [*(self.versions[name] for name in versions), *self.make_outputs(node)]
         made = self.kernel_node(node, inputs, outputs)
@@ -216,9 +226,10 @@ class Lowering:
         wanted = [x for x in outputs if x in self.values and self.values[x].kind != "const"]
         results = [self.values[x] for x in wanted]
         waiting = {id(n): n for n in self.deferred.values()}
-        last = set(waiting)
+        kept = {v.id for v in results}
+        may_overwrite = _overwritten(list(waiting.values()))
         self.nodes.extend(waiting.values())
-        updates = [self._update(name, variable, results, last) for name, variable in self.written.items()]
+        updates = [self._update(name, variable, kept, may_overwrite) for name, variable in self.written.items()]
         cluster = Cluster(
             self.device,
             self.nodes,
@@ -229,21 +240,25 @@ class Lowering:
         )
         return Lowered(cluster, list(self.inputs), wanted)
 
-    def _update(self, name: str, variable: Variable, results: list[Value], last: set[int]) -> Update:
+    def _update(self, name: str, variable: Variable, kept: set[int], may_overwrite: set[tuple[int, int]]) -> Update:
+        """The update of a variable. kept: the values that are results, which stay as they are."""
         old, new = self.resources.get(name), self.versions[name]
         if old is not None:
             old.replaced = True
-        in_place = old is not None and not any(v is old for v in results) and self._ends_with(old, new, last)
+        in_place = old is not None and old.id not in kept and (old.id, new.id) in may_overwrite
         return Update(variable, old, new, in_place)
 
-    def _ends_with(self, old: Value, new: Value, last: set[int]) -> bool:
-        """Whether the node that makes `new` ends the cluster, is the last reader of `old`, and may overwrite it."""
-        for node in reversed(self.nodes):
-            if any(v is new for v in node.outputs):
-                return id(node) in last and sum(v is old for v in node.inputs) == 1
-            if any(v is old for v in node.inputs):
-                return False
-        return False
+
+def _overwritten(last: Sequence[KernelNode]) -> set[tuple[int, int]]:
+    """Returns the pairs of values of which a node may write the second over the first: no later node reads that, and
+    the node itself reads it once. last: the nodes at the end of a cluster, in order."""
+    last_reader = {x.id: i for i, node in enumerate(last) for x in node.inputs}
+    found: set[tuple[int, int]] = set()
+    for i, node in enumerate(last):
+        for old, times in Counter(x.id for x in node.inputs).items():
+            if times == 1 and last_reader[old] == i:
+                found.update((old, new.id) for new in node.outputs)
+    return found
 
 
 def lower_stage(stage: Stage, facts: Facts, variables: Variables, bodies: Bodies, scope: str = "") -> Lowered:

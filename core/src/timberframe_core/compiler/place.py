@@ -80,6 +80,11 @@ class Devices:
         """The best device that works in the host's memory."""
         return next((d for d in self.devices if d.host_memory), None)
 
+    @property
+    def last_host(self) -> Device | None:
+        """The last device that works in the host's memory, which takes every variable that no other one can hold."""
+        return next((d for d in reversed(self.devices) if d.host_memory), None)
+
     def describe(self, requested: str = "") -> str:
         """Which devices exist and which plugins failed, for errors; of plugins that are not there, the requested one.
 
@@ -266,7 +271,7 @@ class Placer:
         why = cannot_hold(node, device)
         if why is not None:
             return why
-        if node.op.role == "variable" and node.variable is not None and not device.host_memory:
+        if node.op.role == "variable" and node.variable is not None and device is not self.devices.last_host:
             return self._users.refusal(node.variable, device)
         if node.op.update_op:
             return _assign_refusal(node.op, node, device)

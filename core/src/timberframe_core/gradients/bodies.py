@@ -61,9 +61,14 @@ class GradientFunction(FuncGraph, ABC):
         return x not in self._known and self._outside(x) is None
 
     def capture(self, tensor: Tensor) -> Tensor:
-        """The value in this graph of a tensor of the forward body or of a graph around."""
-        if tensor.graph is not self.forward:
+        """The value in this graph of a tensor of the forward body or of a graph around.
+
+        The forward body is a copy: gradient functions of a program know the tensors that were copied.
+        """
+        forward = self._body.own_copy(tensor)
+        if forward is None:
             return super().capture(tensor)
+        tensor = forward
         found = self._known.get(tensor)
         if found is None:
             with self.name_scope(None), self.control_dependencies(None):

@@ -22,7 +22,7 @@ from timberframe_core.graph.function import FuncGraph, common_shapes, set_handle
 from timberframe_core.graph.graph import get_default_graph
 from timberframe_core.graph.growth import extend_operation
 from timberframe_core.graph.operation import Operation, Tensor
-from timberframe_core.shapes import is_static
+from timberframe_core.shapes import Shape, is_static
 
 
 class _Forward:
@@ -37,43 +37,57 @@ class _Forward:
         self.first = first
         self.functions = [private_copy(op, name) for name in op.op_def.functions(op.attrs)]
         self._results = len(op.outputs)
+        self._kept_shapes: list[Shape] = []
+        self._places = {f: {t: i for i, t in enumerate(f.outputs)} for f in self.functions}
+        self._stand_ins: dict[Any, Tensor] = {}
 
     def keep(self, function: FuncGraph, tensor: Tensor) -> Tensor:
-        """Returns an output of the operation that is a tensor of one function, a new one where there is none.
+        """The output of the operation that is a tensor of one function, of no meaning where another one runs.
 
-        It has no meaning where another function runs.
+        It may be there already: the same branch was differentiated before, or gives the tensor as its result.
         """
-        for inner, output in zip(function.outputs, self.op.outputs, strict=False):
-            if inner is tensor and tensor.dtype is not variant:
-                return output
+        place = self._places[function].get(tensor)
+        if place is not None:
+            return self.op.outputs[place]
         if tensor.dtype is resource:
             raise UnimplementedError(
                 f"{self.op.type} '{self.op.name}': its gradient needs the handle '{tensor.name}' that function "
                 f"'{function.name}' makes; handles must come from outside",
                 self.op.name,
             )
+        self._places[function][tensor] = len(self.op.outputs)
         for other in self.functions:
-            other.outputs.append(tensor if other is function else _stand_in(other, tensor))
+            other.outputs.append(tensor if other is function else self._stand_in(other, tensor))
         shape = tensor.static_shape
-        only = len(self.functions) == 1 or is_static(shape)
-        attrs: dict[str, Any] = {"Tout": (*self.op.attrs["Tout"], tensor.dtype)}
-        if "output_shapes" in self.op.attrs:
-            known = self.op.attrs["output_shapes"] or (None,) * len(self.op.outputs)
-            attrs["output_shapes"] = (*known, shape if only else None)
-        (made,) = extend_operation(self.op, attrs, outputs=[(tensor.dtype, shape if only else None)])
+        self._kept_shapes.append(shape if len(self.functions) == 1 or is_static(shape) else None)
+        made = Tensor(self.op, len(self.op.outputs), tensor.dtype, self._kept_shapes[-1])
         made.handle = tensor.handle
+        self.op.outputs = (*self.op.outputs, made)  # its attrs say so in the end, once for all outputs
         return made
+
+    def _stand_in(self, function: FuncGraph, tensor: Tensor) -> Tensor:
+        """What a branch gives in place of tensors that only the other one has: one for all of a dtype and shape."""
+        key = function, tensor.dtype, tensor.static_shape, tensor.handle
+        if key not in self._stand_ins:
+            self._stand_ins[key] = _stand_in(function, tensor)
+        return self._stand_ins[key]
 
     def finish(self) -> None:
         """Has the operation run the copies, if they give more than the functions that they are copies of."""
-        if len(self.op.outputs) > self._results:
-            names = [self.op.graph.add_function(f) for f in self.functions]
-            extend_operation(self.op, self.op.op_def.bind_functions(self.op.attrs, names))
+        op, kept = self.op, self.op.outputs[self._results :]
+        if not kept:
+            return
+        attrs: dict[str, Any] = {"Tout": (*op.attrs["Tout"], *(t.dtype for t in kept))}
+        if "output_shapes" in op.attrs:
+            known = op.attrs["output_shapes"] or (None,) * self._results
+            attrs["output_shapes"] = (*known, *self._kept_shapes)
+        names = [op.graph.add_function(f) for f in self.functions]
+        extend_operation(op, {**attrs, **op.op_def.bind_functions(op.attrs, names)})
 
 
 def _stand_in(function: FuncGraph, tensor: Tensor) -> Tensor:
-    """What a branch gives in place of a tensor that only the other one has. Of the same shape where that is known, so
-    that both may run inside a device's program; else as small as can be."""
+    """A value of the tensor's dtype. Of the same shape where that is known, so that both branches may run inside a
+    device's program; else as small as can be."""
     with function.as_default(), function.name_scope(None), function.control_dependencies(None):
         if tensor.dtype is variant:
             dtype = (tensor.handle or (None, None))[0]

@@ -13,8 +13,9 @@ from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graph.indexed_slices import IndexedSlices
 from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.graph.tensor_shape import TensorShape
 from timberframe_core.graph.variable_value import handle_of
-from timberframe_core.ops.definition.opdef import NotDifferentiable
+from timberframe_core.ops.definition.opdef import MissingGradient, NotDifferentiable
 from timberframe_core.ops.definition.registered_gradients import gradient_named, is_registered
 from timberframe_core.shapes import compatible, format_shape
 
@@ -139,12 +140,16 @@ def _seed(y: Tensor, given: Any) -> Gradient | None:
     if isinstance(given, IndexedSlices):
         return given
     seed = convert_to_tensor(given, y.dtype)
-    if not compatible(seed.static_shape, y.static_shape):
+    if compatible(seed.static_shape, y.static_shape):
+        return seed
+    sizes = {TensorShape(t.static_shape).num_elements() for t in (seed, y)}
+    if len(sizes - {None}) == 2:
         raise InvalidArgumentError(
             f"tf.gradients: the gradient given for '{y.name}' has shape {format_shape(seed.static_shape)}; "
-            f"it must have the result's, {format_shape(y.static_shape)}"
+            f"it must have as many elements as the result, {format_shape(y.static_shape)}"
         )
-    return seed
+    reshaped: Tensor = apply_op("Reshape", [seed, apply_op("Shape", [y])])
+    return reshaped
 
 
 def _zeros(x: Tensor) -> Tensor:
@@ -207,7 +212,8 @@ class _Backward:
         """Those among them from which a path of differentiable tensors leads to a source."""
         connected: set[Operation] = set()
         for op in order:
-            if not stops_gradients(op.gradient) and any(self._wanted(t, connected) for t in self._inputs(op)):
+            stops = isinstance(op.gradient, NotDifferentiable)
+            if not stops and any(self._wanted(t, connected) for t in self._inputs(op)):
                 connected.add(op)
         return connected
 
@@ -229,7 +235,7 @@ class _Backward:
 
     def _pass_back(self, op: Operation) -> None:
         totals = [None if t in self.stops else total_gradient(self.arrived, t) for t in op.outputs]
-        if all(g is None for g in totals):
+        if all(g is None for g in totals) or isinstance(op.gradient, NotDifferentiable):
             return
         with ExitStack() as scopes:
             scopes.enter_context(get_default_graph().name_scope(f"{op.name}_grad"))
@@ -250,26 +256,16 @@ def backpropagate(
     return [found.get(x) for x in xs]
 
 
-def stops_gradients(gradient: Any) -> bool:
-    """Whether gradients end at an op that has this one, without an error."""
-    return isinstance(gradient, NotDifferentiable) and not gradient.missing
-
-
 def input_gradients(op: Any, totals: Sequence[Gradient | None]) -> list[Any]:
     """What the gradient function of an operation, or of the record of one, makes of the gradients of its outputs."""
     gradient = op.gradient
-    if gradient is None and is_registered(op.type):
+    if (gradient is None or isinstance(gradient, MissingGradient)) and is_registered(op.type):
         gradient = gradient_named(op.type)
-    if gradient is None:
+    if gradient is None or isinstance(gradient, MissingGradient):
+        reason = f" ({gradient.reason})" if gradient else ""
         raise NotFoundError(
-            f"{op.type} '{op.name}': no gradient is declared for this op; a path to the sources passes it "
+            f"{op.type} '{op.name}': no gradient is declared for this op{reason}; a path to the sources passes it "
             "(define_op takes gradient=, tf.RegisterGradient registers one, and tf.stop_gradient cuts a path)",
-            op.name,
-        )
-    if isinstance(gradient, NotDifferentiable):
-        raise NotFoundError(
-            f"{op.type} '{op.name}': {gradient.reason}, and a path to the sources passes it; tf.stop_gradient cuts a "
-            "path where its part of the derivative is to be left out",
             op.name,
         )
     given = _given(op, totals)

@@ -12,13 +12,12 @@ from timberframe_core.gradients.reverse import (
     checked_gradient,
     input_gradients,
     is_differentiable,
-    stops_gradients,
     total_gradient,
 )
 from timberframe_core.graph.eager_tensor import EagerTensor
 from timberframe_core.graph.graph import get_default_graph
 from timberframe_core.graph.operation import Operation, Tensor
-from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.ops.definition.opdef import NotDifferentiable, OpDef
 
 
 class Record:
@@ -134,7 +133,7 @@ def record(
     if reads is None:
         reads = reads_variables(operation.op_def)
     wanting = [tape for tape in tapes if tape.wants(inputs, reads)]
-    if wanting and not stops_gradients(gradient):
+    if wanting and not isinstance(gradient, NotDifferentiable):
         made = Record(operation, tuple(inputs), tuple(outputs), gradient)
         for tape in wanting:
             tape.add(made)

@@ -51,6 +51,8 @@ class FuncGraph(Graph):
         """Outer tensor -> the input that stands for it; these inputs come after the declared ones."""
         self.forward: FuncGraph | None = None
         """Of the gradient of a function: that function, whose values may be used inside too."""
+        self.copy_of: tuple[FuncGraph, Mapping[Tensor, Tensor]] | None = None
+        """The function that this is a copy of, and the copies of its tensors."""
         self.control_outputs: list[Operation] = []
         """Operations that must run whenever the function does."""
         self.outer_control_inputs: dict[Operation, None] = {}
@@ -127,10 +129,19 @@ class FuncGraph(Graph):
     def _is_around(self, tensor: Tensor) -> bool:
         graph: Graph | None = self.outer
         while graph is not None:
-            if tensor.op.graph is graph or (isinstance(graph, FuncGraph) and tensor.op.graph is graph.forward):
+            forward = graph.forward if isinstance(graph, FuncGraph) else None
+            if tensor.op.graph is graph or (forward is not None and forward.own_copy(tensor) is not None):
                 return True
             graph = graph.outer if isinstance(graph, FuncGraph) else None
         return False
+
+    def own_copy(self, tensor: Tensor) -> Tensor | None:
+        """The tensor of this function that a tensor is, or was copied to; None for all others."""
+        if tensor.graph is self or self.copy_of is None:
+            return tensor if tensor.graph is self else None
+        source, copies = self.copy_of
+        found = source.own_copy(tensor)
+        return None if found is None else copies.get(found)
 
     def _is_eager(self, op: Operation) -> bool:
         """Whether this is the body of a traced function and `op` was made outside of it, in eager execution."""
@@ -170,6 +181,7 @@ class FuncGraph(Graph):
         new.inputs = [copies[t] for t in self.inputs]
         new.outputs = [copies[t] for t in self.outputs]
         new.control_outputs = [operations[op] for op in self.control_outputs]
+        new.copy_of = self, copies
         return new
 
 

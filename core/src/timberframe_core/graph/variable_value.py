@@ -32,3 +32,12 @@ def handle_of(tensor: Tensor) -> Tensor | None:
         return None
     (handle,) = op.inputs
     return handle if handle.op.op_def.role == "variable" and op.name == f"{handle.op.name}/{READ}" else None
+
+
+def changed_variable(tensor: Tensor) -> Tensor | None:
+    """The handle, or reference, of the variable whose value a tensor is after an update of it; None for all others."""
+    op = tensor.op
+    if len(op.inputs) != 1:
+        return None
+    (source,) = op.inputs
+    return source if any(update.inputs and update.inputs[0] is source for update in op.control_inputs) else None

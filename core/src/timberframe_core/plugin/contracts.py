@@ -205,7 +205,9 @@ class Memory:
 
 
 class TraceSink(Protocol):
-    """Where a traced run reports what it did."""
+    """Where a traced run reports what it did. start: when it began, in nanoseconds of time.perf_counter_ns."""
+
+    start: int
 
     def event(self, name: str, category: str, start: int, end: int, track: str, **details: Any) -> None:
         """A thing that took from `start` to `end` (nanoseconds of time.perf_counter_ns) on a device's track."""
@@ -302,6 +304,14 @@ class Device(Protocol):
     """Whether it is the host's processor under another driver, such as one of OpenCL: a request for a GPU does not
     mean it."""
 
+    @property
+    def lost(self) -> str:
+        """Why the device does nothing any more until its process ends; empty while it works.
+
+        A fact for the end of a sentence, such as ``the GPU is lost to an illegal address``. Its calls then raise
+        UnavailableError with it. What tests devices ends the process, and goes on in another.
+        """
+
     supports_by_dtype: bool
     """Whether what `supports` answers follows from op, type attrs and the kernel's label, but for ops that have a
     kernel with `suits`. The placer then asks about a few nodes of each op; otherwise about each node."""
@@ -346,6 +356,16 @@ class Device(Protocol):
 
     def synchronize(self) -> None:
         """Waits for all pending work and raises its errors."""
+
+    def inject_failure(self, kind: str) -> bool:
+        """Has the next piece of work of a kind fail once, as the driver's own failures do; False where it cannot.
+
+        kind: "launch" of a kernel or of a copy within the device, "copy" from or to the host, "allocation", "compile",
+        or "queue", which refuses what comes next. Conformance calls it. The run that the work belongs to raises an
+        error that says what failed: at once, or from its next copy out, marker or synchronize. Where the device was
+        asked to wait for each node, as in traced runs, the error names the node. Variables keep their values, and all
+        other runs are as before.
+        """
 
     def close(self) -> None:
         """Gives back what the device holds.

@@ -46,6 +46,11 @@ class DeviceDefaults:
         """The full name that follows from `spec`."""
         return full_name(self.spec)
 
+    @property
+    def lost(self) -> str:
+        """Empty: no error of the device outlasts the call that reports it."""
+        return ""
+
     def kernel(self: Any, node: KernelNode) -> KernelDef | None:
         """The registered one that takes the node, of highest priority."""
         found: KernelDef | None = self.kernels.find(node)
@@ -73,6 +78,12 @@ class DeviceDefaults:
 
     def synchronize(self) -> None:
         """Nothing is pending: a run has ended when it returns."""
+
+    def inject_failure(self: Any, kind: str) -> bool:
+        """The allocator's next allocation fails; the device can fail at nothing else."""
+        if kind == "allocation":
+            self.allocator.fail_at = 0
+        return kind == "allocation"
 
     def close(self) -> None:
         """There is nothing to give back."""

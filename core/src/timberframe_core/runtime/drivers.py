@@ -10,7 +10,7 @@ import numpy as np
 from timberframe_core.compiler.ir import Node, Output, body_scope
 from timberframe_core.compiler.plan import Located, host_array
 from timberframe_core.compiler.state import variable_name
-from timberframe_core.dtypes import resource
+from timberframe_core.dtypes import resource, variant
 from timberframe_core.errors import InvalidArgumentError, ResourceExhaustedError
 from timberframe_core.ops.control_flow.functional import branch_number
 from timberframe_core.runtime.host_steps import HostStep
@@ -43,7 +43,11 @@ class BodyStep:
         node = self.node
         inputs = [run.located(x) for x in self._inputs]
         made = _run_loop(node, inputs, run) if node.op.role == "loop" else _run_branch(node, inputs, run)
-        fed = {id(array) for x, (array, device) in zip(self._inputs, inputs, strict=True) if x.node.feed and device}
+        fed = {
+            id(array)
+            for x, (array, device) in zip(self._inputs, inputs, strict=True)
+            if x.node.feed and device and x.dtype is not variant  # lists never change
+        }
         if fed:  # bodies hand on what they are given as it is
             made = [copied(x, device) if id(x) in fed and device else (x, device) for x, device in made]
         return _with_handles(node, made)

@@ -329,7 +329,7 @@ class Run:
         if device is None:
             return (array.copy() if own else array), None  # a feed that is fetched
         if x.node.feed:
-            return copied(array, device) if own else (array, device)
+            return copied(array, device) if own and x.dtype is not variant else (array, device)
         if x.node.on_lists and device.host_memory:
             return np.array(array), None  # an element that its list goes on to hold
         return array, device

@@ -26,7 +26,7 @@ class Timeline:
         self._events: list[dict[str, Any]] = []
         self._tracks: dict[str, int] = {}
         self._lock = threading.Lock()
-        self._start = time.perf_counter_ns()
+        self.start = time.perf_counter_ns()
 
     def event(self, name: str, category: str, start: int, end: int, track: str, **details: Any) -> None:
         """A thing that took from `start` to `end`, in nanoseconds of time.perf_counter_ns."""
@@ -37,7 +37,7 @@ class Timeline:
                     "name": name,
                     "cat": category,
                     "ph": "X",
-                    "ts": (start - self._start) / 1000,  # the format counts microseconds
+                    "ts": (start - self.start) / 1000,  # the format counts microseconds
                     "dur": (end - start) / 1000,
                     "pid": os.getpid(),
                     "tid": number,

@@ -61,7 +61,7 @@ class Runner:
 
             for p in self.plan.placements:
                 rejected = "".join(f"; not {device}: {why}" for device, why in p.rejected if why not in p.reason)
-                logging.info("%s: (%s): %s (%s%s)", p.node, p.op, p.device, p.reason, rejected)
+                logging.show("%s: (%s): %s (%s%s)", p.node, p.op, p.device, p.reason, rejected)
 
     def make_plan(self) -> None:
         """Makes the plan, again where there is one: runs in flight end with the one that they began with."""

@@ -127,8 +127,9 @@ def eye(
         return convert_to_tensor(np.eye(known[0], known[1]).astype(kind.numpy), kind, name)
     with name_scope(name, "eye") as scope:
         length = min(known) if len(known) == 2 else call_op("Minimum", *sizes)
-        leading = convert_to_tensor([] if batch_shape is None else batch_shape, int32)
-        shape = call_op("ConcatV2", [leading, convert_to_tensor([length], int32)], 0)
+        shape = call_op("Pack", [convert_to_tensor(length, int32)])
+        if batch_shape is not None:
+            shape = call_op("ConcatV2", [convert_to_tensor(batch_shape, int32), shape], 0)
         diagonal = call_op("Fill", shape, np.ones((), kind.numpy))
         return call_op("MatrixDiagV3", diagonal, 0, *sizes, np.zeros((), kind.numpy), name=scope)
 

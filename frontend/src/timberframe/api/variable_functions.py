@@ -1,14 +1,22 @@
-"""Functions that change a variable, in whole or in part."""
+"""Functions that change a variable, in whole or in part.
+
+They take a variable, its value as a graph gives it by name, or the value that another of them returns.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from timberframe.api.framework import control_dependencies
 from timberframe.api.variable_slices import VariableSlice
 from timberframe.api.variables import Variable
 from timberframe_core.arguments import instance
+from timberframe_core.errors import InvalidTypeError
+from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.operation import Tensor
-from timberframe_core.graph.variable_value import handle_of
+from timberframe_core.graph.variable_value import READ, changed_variable, handle_of
 from timberframe_core.graphdef import messages
 
 __all__ = [
@@ -20,19 +28,46 @@ __all__ = [
 def variable_of(given: Any) -> Any:
     """The variable whose value a tensor is, as `Graph.get_tensor_by_name` gives it; all else as it is."""
     handle = handle_of(given) if isinstance(given, Tensor) else None
-    if handle is None:
-        return given
-    name = handle.op.name
-    return Variable(
-        variable_def=messages.VariableDef(
-            variable_name=handle.name, initializer_name=f"{name}/Assign", snapshot_name=given.name, trainable=True
+    return given if handle is None else _variable_with(handle)
+
+
+def _variable_with(handle: Tensor) -> Variable:
+    """The variable that has a handle, which is that of a graph around where a body has captured it."""
+    while isinstance(handle.graph, FuncGraph):
+        outer = handle.graph.captured_tensor(handle)
+        if outer is None:
+            raise InvalidTypeError(f"'{handle.name}' is an argument of a function; a tf.Variable is required")
+        handle = outer
+    graph, name = handle.graph, handle.op.name
+    for collection in graph.get_all_collection_keys():
+        for item in graph.get_collection_ref(collection):
+            if isinstance(item, Variable) and item.handle is handle:
+                return item
+    with graph.as_default():
+        return Variable(
+            variable_def=messages.VariableDef(
+                variable_name=handle.name,
+                initializer_name=f"{name}/Assign",
+                snapshot_name=f"{name}/{READ}:0",
+                trainable=True,
+            )
         )
-    )
 
 
 def _variable(ref: Any, function: str) -> Variable:
     found: Variable = instance(variable_of(ref), Variable, f"{function}: ref", "a tf.Variable")
     return found
+
+
+@contextmanager
+def _changed(ref: Any, function: str) -> Iterator[Variable]:
+    """The variable that `ref` is, or whose value it is after an assignment, which what is made inside waits for."""
+    handle = changed_variable(ref) if isinstance(ref, Tensor) else None
+    if handle is None:
+        yield _variable(ref, function)
+    else:
+        with control_dependencies([ref]):
+            yield _variable_with(handle)
 
 
 def assign(
@@ -41,21 +76,25 @@ def assign(
     """Makes `value` the variable's value; returns the value read thereafter. ref: a variable, or a slice of one."""
     if isinstance(ref, VariableSlice):
         return ref.assign(value, name=name)
-    return _variable(ref, "assign").assign(value, name=name)
+    with _changed(ref, "assign") as variable:
+        return variable.assign(value, name=name)
 
 
 def assign_add(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
     """Adds `value` to the variable; returns the value read thereafter."""
-    return _variable(ref, "assign_add").assign_add(value, name=name)
+    with _changed(ref, "assign_add") as variable:
+        return variable.assign_add(value, name=name)
 
 
 def assign_sub(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
     """Subtracts `value` from the variable; returns the value read thereafter."""
-    return _variable(ref, "assign_sub").assign_sub(value, name=name)
+    with _changed(ref, "assign_sub") as variable:
+        return variable.assign_sub(value, name=name)
 
 
 def _scatter(op: str, ref: Variable, indices: Any, updates: Any, name: str | None) -> Tensor:
-    changed: Tensor = _variable(ref, op).scatter(op, indices, updates, name)
+    with _changed(ref, op) as variable:
+        changed: Tensor = variable.scatter(op, indices, updates, name)
     return changed
 
 
@@ -120,4 +159,5 @@ def scatter_nd_sub(
 
 def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Tensor:
     """The value of an integer scalar variable, which then grows by one; OutOfRangeError once it has reached `limit`."""
-    return _variable(ref, "count_up_to").count_up_to(limit, name)
+    with _changed(ref, "count_up_to") as variable:
+        return variable.count_up_to(limit, name)

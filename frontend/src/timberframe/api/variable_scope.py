@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -178,6 +178,22 @@ class Scopes(threading.local):
     def __init__(self) -> None:
         self.current = VariableScope(False)
         self.opened: Counter[str] = Counter()
+        self._inside: defaultdict[str, set[str]] = defaultdict(set)
+        """All names ever opened and those of the scopes around them, by what each has up to its last "/"."""
+
+    def open(self, name: str) -> None:
+        """Counts a scope, by its full name."""
+        self.opened[name] += 1
+        inner, outer = name, name.rpartition("/")[0]
+        while outer and inner not in self._inside[outer]:
+            self._inside[outer].add(inner)
+            inner, outer = outer, outer.rpartition("/")[0]
+
+    def forget_inside(self, name: str) -> None:
+        """Makes the names of scopes within one, which ends, free again."""
+        for inner in self._inside.get(name, ()):
+            self.opened.pop(inner, None)
+            self.forget_inside(inner)
 
     @staticmethod
     def of(graph: Graph) -> Scopes:
@@ -293,7 +309,7 @@ class variable_scope(AbstractContextManager[VariableScope]):  # noqa: N801 - Ten
     @contextmanager
     def _reopened(self, scopes: Scopes, scope: VariableScope) -> Iterator[VariableScope]:
         old, reuse = scopes.current, self._reuse or scope.reuse
-        scopes.opened[scope.name] += 1
+        scopes.open(scope.name)
         opened = scopes.opened.copy()
         scopes.current = self._derived(scope, scope.name, scope.original_name_scope, reuse)
         try:
@@ -305,14 +321,12 @@ class variable_scope(AbstractContextManager[VariableScope]):  # noqa: N801 - Ten
     def _inside(self, scopes: Scopes, name: str, name_scope: str) -> Iterator[VariableScope]:
         old = scopes.current
         full = f"{old.name}/{name}" if old.name else name
-        scopes.opened[full] += 1
+        scopes.open(full)
         scopes.current = self._derived(old, full, name_scope, self._reuse or old.reuse)
         try:
             yield scopes.current
         finally:
-            for inner in list(scopes.opened):
-                if inner.startswith(f"{full}/"):
-                    del scopes.opened[inner]
+            scopes.forget_inside(full)
             scopes.current = old
 
 

@@ -1,4 +1,4 @@
-"""`python -m timberframe.compat`: `run PROGRAM [ARGUMENTS]`, `run -m MODULE [ARGUMENTS]`, and `check PROGRAM ...`."""
+"""`python -m timberframe.compat`: `run PROGRAM [ARGUMENTS]`, `run -m MODULE [ARGUMENTS]`, and `check PATH ...`."""
 
 from __future__ import annotations
 
@@ -9,21 +9,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from timberframe.compat.programs import check, run
+from timberframe.compat.checking import check_files
+from timberframe.compat.programs import run
 from timberframe_core.errors import OpError
 
 
 def _check(paths: Sequence[str]) -> int:
-    """Prints what is missing, a line each; 1 where anything is."""
-    count = 0
-    for path in paths:
-        for name, line, uses, hint in check(Path(path).read_text(), path):
-            count += 1
-            more = f", {uses} times" if uses > 1 else ""
-            print(f"{path}:{line}: tf.{name} is missing{more}" + (f"; {hint}" if hint else ""))
-    if not count:
-        print("nothing is missing")
-    return min(count, 1)
+    """Prints what is missing, a line each; returns 1 where anything is."""
+    lines = check_files(paths)
+    print("\n".join(lines) or "nothing is missing")
+    return min(len(lines), 1)
 
 
 def _run(program: str, arguments: Sequence[str], module: bool) -> int:
@@ -60,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     running.add_argument("program")
     running.add_argument("arguments", nargs=argparse.REMAINDER)
     checking = commands.add_parser("check", help="list what programs use that is missing; runs nothing")
-    checking.add_argument("programs", nargs="+")
+    checking.add_argument("programs", nargs="+", help="programs, notebooks, and folders of these")
     given = parser.parse_args(arguments)
     if given.command == "run":
         return _run(given.program, given.arguments, given.module)

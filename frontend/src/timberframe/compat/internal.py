@@ -179,16 +179,16 @@ class InternalModule(ModuleType):
         if renamed is not None:
             place, _, last = renamed.rpartition(".")
             return getattr(self._namespace(place), last) if place else self._find(renamed)
-        package = self.__name__.rpartition(".")[0]
+        package, _, own = self.__name__.rpartition(".")
+        if name in (own, own.removesuffix("_impl")):  # the function that the module is named for
+            with contextlib.suppress(AttributeError):
+                return self.of_namespaces(name)
         for inside in (self.__name__, package):  # modules have imported others of their package
             inner = internal_module(f"{inside}.{name}", self._find)
             if inner is not None:
                 return inner
-        for namespace in MODULES.get(self.__name__, ()):
-            try:
-                return getattr(self._namespace(namespace), name)
-            except AttributeError:
-                continue
+        with contextlib.suppress(AttributeError):
+            return self.of_namespaces(name)
         if self.__name__.startswith("python.ops.") and self.__name__.endswith("_ops") and not name.startswith("__"):
             with contextlib.suppress(AttributeError):
                 return generated.find(name)
@@ -199,12 +199,33 @@ class InternalModule(ModuleType):
             {name for namespace in MODULES.get(self.__name__, ()) for name in dir(self._namespace(namespace))}
         )
 
+    def of_namespaces(self, name: str) -> Any:
+        """What the first of its namespaces that has the name has for it."""
+        for namespace in MODULES.get(self.__name__, ()):
+            with contextlib.suppress(AttributeError):
+                return getattr(self._namespace(namespace), name)
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
     def _namespace(self, name: str) -> Any:
         return importlib.import_module(name) if name.startswith("timberframe.") else self._find(name)
+
+
+class FunctionModule(InternalModule):
+    """A module that has a function of its own name, which it may be called as: programs mean either by that name."""
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self.of_namespaces(self.__name__.rpartition(".")[2])(*arguments, **named)
 
 
 def internal_module(name: str, find: Callable[[str], Any]) -> ModuleType | None:
     """The module of this name below `tf`, None where there is none; find: gives a namespace by its name."""
     if name in _PYTHONS:
         return _PYTHONS[name]
-    return InternalModule(name, find) if name in MODULES or name in _PACKAGES else None
+    if name not in MODULES and name not in _PACKAGES:
+        return None
+    module = InternalModule(name, find)
+    try:
+        own = module.of_namespaces(name.rpartition(".")[2])
+    except AttributeError:
+        return module
+    return module if isinstance(own, ModuleType) else FunctionModule(name, find)

@@ -1,8 +1,7 @@
-"""Programs written for TensorFlow: running them, and finding what they use that is not here."""
+"""Runs programs written for TensorFlow: their imports of tensorflow are answered with timberframe."""
 
 from __future__ import annotations
 
-import ast
 import importlib.abc
 import importlib.machinery
 import os
@@ -11,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import timberframe
 from timberframe.compat.absent import hint
@@ -50,6 +49,11 @@ def resolve(name: str) -> Any:
     return value
 
 
+def is_module(value: Any) -> bool:
+    """Whether something that a name stands for can be imported as a module."""
+    return isinstance(value, ModuleType)
+
+
 class TensorFlowModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Answers `import tensorflow`, and its modules, with timberframe's."""
 
@@ -64,15 +68,17 @@ class TensorFlowModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return _Answer(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Raises ModuleNotFoundError where there is nothing of the module's name."""
+        """Raises ModuleNotFoundError where no module has this name, be it that of a function or class."""
         name = public_name(module.__name__)
         try:
-            resolve(name)
+            if is_module(resolve(name)):
+                return
         except AttributeError:
             advice = hint(name)
             raise ModuleNotFoundError(
                 f"{module.__name__}: is not in timberframe" + (f"; {advice}" if advice else ""), name=module.__name__
             ) from None
+        raise ModuleNotFoundError(f"{module.__name__}: is no module", name=module.__name__)
 
 
 class _Answer(ModuleType):
@@ -93,6 +99,12 @@ class _Answer(ModuleType):
 
     def __dir__(self) -> list[str]:
         return dir(resolve(public_name(self.__name__)))
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]  # a module's own is an attribute
+        """The module's own entries and all names that it answers, for programs that look through it."""
+        own: dict[str, Any] = ModuleType.__dict__["__dict__"].__get__(self)
+        return {**{name: getattr(self, name) for name in dir(self) if not name.startswith("_")}, **own}
 
 
 def answer_imports() -> None:
@@ -118,75 +130,3 @@ def run(program: str, arguments: Sequence[str] = (), module: bool = False) -> No
         runpy.run_module(program, run_name="__main__", alter_sys=True)
     else:
         runpy.run_path(program, run_name="__main__")
-
-
-class Missing(NamedTuple):
-    """A name that a program uses and that is not here. line: the first one that does; uses: how many do."""
-
-    name: str
-    line: int
-    uses: int
-    hint: str
-
-
-def check(text: str, path: str = "<program>") -> list[Missing]:
-    """What a program uses of TensorFlow that is not here, in the order of the lines.
-
-    Raises InvalidArgumentError where the text is no Python 3.
-    """
-    try:
-        tree = ast.parse(text, path)
-    except SyntaxError as e:
-        raise InvalidArgumentError(f"{path}:{e.lineno}: {e.msg}; a program of Python 3 is required") from e
-    found: dict[str, list[int]] = {}
-    for name, line in _used(tree):
-        try:
-            resolve(name)
-        except AttributeError:
-            found.setdefault(name, []).append(line)
-    missing = [Missing(name, min(lines), len(lines), hint(name)) for name, lines in found.items()]
-    return sorted(missing, key=lambda m: (m.line, m.name))
-
-
-def _used(tree: ast.Module) -> list[tuple[str, int]]:
-    """Public names of TensorFlow that a program refers to, with lines; of a chain of attributes the whole."""
-    used: list[tuple[str, int]] = []
-    known: dict[str, str] = {}  # what a name of the program stands for
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for item in node.names:
-                if item.name.partition(".")[0] == "tensorflow":
-                    known[item.asname or "tensorflow"] = public_name(item.name) if item.asname else ""
-                    used.append((public_name(item.name), node.lineno))
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "tensorflow":
-            inside = public_name(node.module or "")
-            for item in node.names:
-                full = f"{inside}.{item.name}".strip(".")
-                known[item.asname or item.name] = full
-                used.append((full, node.lineno))
-    inner: set[int] = set()
-    for node in ast.walk(tree):  # outer attributes come before those inside them
-        if isinstance(node, ast.Attribute) and id(node) not in inner:
-            parts, value = [node.attr], node.value
-            while isinstance(value, ast.Attribute):
-                inner.add(id(value))
-                parts.append(value.attr)
-                value = value.value
-            if isinstance(value, ast.Name) and value.id in known:
-                used.append((_of_module(known[value.id], parts[::-1]), node.lineno))
-    return [(name, line) for name, line in used if name]
-
-
-def _of_module(start: str, parts: Sequence[str]) -> str:
-    """The part of a chain of attributes that modules and classes define: not those of objects that a program makes."""
-    name = start
-    for part in parts:
-        full = f"{name}.{part}" if name else part
-        try:
-            value = resolve(full)
-        except AttributeError:
-            return full
-        name = full
-        if not isinstance(value, ModuleType | type):
-            break
-    return name

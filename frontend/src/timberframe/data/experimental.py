@@ -288,21 +288,40 @@ class RandomDataset(Dataset):
 
 
 def sample_from_datasets(datasets: Sequence[Dataset], weights: Any = None, seed: Any = None) -> Dataset:
-    """The next element of a dataset that is drawn at random. weights: how often each is, all equally if None."""
-    count = len(datasets)
-    numbers = Dataset.zip((RandomDataset(seed), RandomDataset(None if seed is None else seed + 1))).map(
-        lambda a, b: (a, b)
-    )
-    chances = convert_to_tensor([1.0 / count] * count if weights is None else weights)
-    logits = apply_op("Log", [apply_op("Cast", [chances], {"DstT": "float64"})])
+    """The next element of a dataset that is drawn at random.
 
-    def draw(first: Tensor, second: Tensor) -> Tensor:
-        seeds = apply_op("Pack", [[first, second]])
-        drawn = apply_op("StatelessMultinomial", [apply_op("ExpandDims", [logits, 0]), 1, seeds])
-        found: Tensor = apply_op("Reshape", [drawn, []])
-        return found
+    weights: how often each is, all equally if None: floats, one for each, or a dataset of these. A dataset of weight 0
+    counts as one that has ended.
+    """
+    seeds = RandomDataset(seed).batch(2)
+    if isinstance(weights, Dataset):
+        choices = Dataset.zip((weights, seeds)).map(lambda chances, pair: _draw(apply_op("Log", [chances]), pair))
+        return _directed(choices, datasets)
+    if len(datasets) == 1:
+        return datasets[0]
+    if weights is None:
+        logits = convert_to_tensor([1.0] * len(datasets))
+        return _directed(seeds.map(lambda pair: _draw(logits, pair)), datasets)
+    given = convert_to_tensor(weights)
+    if given.dtype.name not in ("float32", "float64"):
+        raise InvalidTypeError(f"sample_from_datasets: weights are {given.dtype.name}; float32 or float64 is required")
+    logits = apply_op("Log", [given])
+    possible = apply_op("Greater", [given, apply_op("ZerosLike", [given])])
+    all_or_none = apply_op("Sub", [apply_op("Cast", [apply_op("LogicalNot", [possible])], {"DstT": int64}), 1])
+    counts = apply_op("Unpack", [all_or_none], {"num": len(datasets), "axis": 0})
+    limited = [dataset.take(count) for dataset, count in zip(datasets, counts, strict=True)]
+    never = Dataset.from_tensor_slices(apply_op("Where", [apply_op("LogicalNot", [possible])])).map(_scalar)
+    return _directed(never.concatenate(seeds.map(lambda pair: _draw(logits, pair))), limited)
 
-    return _directed(numbers.map(draw), datasets)
+
+def _draw(logits: Tensor, seed: Tensor) -> Tensor:
+    """The number of a dataset, by the logarithms of weights."""
+    return _scalar(apply_op("StatelessMultinomial", [apply_op("ExpandDims", [logits, 0]), 1, seed]))
+
+
+def _scalar(x: Tensor) -> Tensor:
+    found: Tensor = apply_op("Reshape", [x, []])
+    return found
 
 
 def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -> Dataset:

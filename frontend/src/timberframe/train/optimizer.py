@@ -33,7 +33,8 @@ class Optimizer(Trackable):
     """Changes variables so that a loss falls; a base class.
 
     A subclass defines `_resource_apply_dense(gradient, variable)` and `_resource_apply_sparse(gradient, variable,
-    indices)`, which return the operation that changes the variable, and may define `_create_slots(variables)`,
+    indices)`, which return the operation that changes the variable, or `_apply_dense(gradient, variable)` and
+    `_apply_sparse(slices, variable)`, and may define `_create_slots(variables)`,
     `_prepare()` and `_finish(operations, name)`. use_locking changes nothing: updates of a variable never overlap.
 
     Numbers such as learning rates may be Python values, tensors or functions without arguments that return one. A
@@ -71,8 +72,13 @@ class Optimizer(Trackable):
 
         Raises InvalidArgumentError (a ValueError) where no variable has a gradient.
         """
-        pairs = self.compute_gradients(
-            loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss
+        pairs = self.compute_gradients(  # by names, in which methods of subclasses may differ from it
+            loss,
+            var_list=var_list,
+            gate_gradients=gate_gradients,
+            aggregation_method=aggregation_method,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+            grad_loss=grad_loss,
         )
         if all(gradient is None for gradient, _ in pairs):
             names = ", ".join(v.name for _, v in pairs)
@@ -80,7 +86,7 @@ class Optimizer(Trackable):
                 f"{self._name}: the loss has no gradient for any of the variables {names}; it must depend on one "
                 f"through differentiable ops{_why_none(loss, [v for _, v in pairs])}"
             )
-        return self.apply_gradients(pairs, global_step, name)
+        return self.apply_gradients(pairs, global_step=global_step, name=name)
 
     def compute_gradients(
         self,
@@ -187,8 +193,11 @@ class Optimizer(Trackable):
                         f"{self._name}: variable '{variable.name}' has a constraint and a gradient of some rows only; "
                         "a constraint needs a dense gradient"
                     )
+                if self._defines("_apply_sparse_duplicate_indices"):
+                    return self._apply_sparse_duplicate_indices(gradient, variable)
                 return self._resource_apply_sparse_duplicate_indices(gradient.values, variable, gradient.indices)
-            done = self._resource_apply_dense(gradient, variable)
+            apply = self._apply_dense if self._defines("_apply_dense") else self._resource_apply_dense
+            done = apply(gradient, variable)
             if variable.constraint is None:
                 return done
             with graph.control_dependencies([done]):
@@ -232,7 +241,29 @@ class Optimizer(Trackable):
         unique, positions = apply_op("Unique", [indices])
         count = apply_op("Size", [unique])
         summed = apply_op("UnsortedSegmentSum", [grad, positions, count])
+        if self._defines("_apply_sparse"):
+            return self._apply_sparse(IndexedSlices(summed, unique), handle)
         return self._resource_apply_sparse(summed, handle, unique)
+
+    # The same by the names that TensorFlow 1 calls for its variables that are references, which are its default
+
+    def _apply_dense(self, grad: Any, var: Any) -> Operation:
+        return self._resource_apply_dense(grad, var)
+
+    def _apply_sparse(self, grad: Any, var: Any) -> Operation:
+        return self._resource_apply_sparse(grad.values, var, grad.indices)
+
+    def _apply_sparse_duplicate_indices(self, grad: Any, var: Any) -> Operation:
+        return self._resource_apply_sparse_duplicate_indices(grad.values, var, grad.indices)
+
+    def _defines(self, method: str) -> bool:
+        """Whether a subclass defines this method for references, and no class derived from it that for resources."""
+        for kind in type(self).__mro__:
+            if f"_resource{method}" in vars(kind):
+                return False
+            if method in vars(kind):
+                return True
+        return False
 
     def _finish(self, update_ops: Sequence[Operation], name_scope: str) -> Operation:
         """The operation that is done when all variables are changed."""

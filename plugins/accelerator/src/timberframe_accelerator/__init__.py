@@ -14,4 +14,5 @@ from timberframe_accelerator.launches import failing as failing
 from timberframe_accelerator.launches import index_name as index_name
 from timberframe_accelerator.launches import index_type as index_type
 from timberframe_accelerator.launches import spread as spread
+from timberframe_accelerator.library import Multiplication as Multiplication
 from timberframe_accelerator.unsupported import UNSUPPORTED_OPS as UNSUPPORTED_OPS

@@ -16,6 +16,7 @@ import numpy as np
 
 from timberframe_accelerator.kernels.elementwise import build_fused, can_fuse, can_reduce
 from timberframe_accelerator.launches import Function, Limits, Source
+from timberframe_accelerator.library import Multiplication
 from timberframe_core.ops.definition import registry
 from timberframe_sdk import Cluster, Executable, KernelDef, KernelNode, RunContext, Support, arg_ranges
 from timberframe_sdk.elementwise.fusion import FUSED, Fusion
@@ -145,6 +146,15 @@ class AcceleratorDevice(KernelDevice):
         A source is given for each of its kernels that is wanted, and again when that has not been used for long.
         """
         raise NotImplementedError
+
+    def multiplier(self, wanted: Multiplication) -> Function | None:
+        """The library product that computes this; None where the kernels of this package are to do so.
+
+        It is called as a kernel is, over (1,) work-items, with each of the left operand, the right one and the result
+        as a tensor and the index of its first element (int64). It may be launched in parts of a run that a device
+        records.
+        """
+        return None
 
     def function(self, source: Source, name: str) -> Function:
         """The kernel `name` of a source, compiled once and kept while it is among those used last."""

@@ -5,6 +5,7 @@ MatMul and similar ops are such products, and einsums and what else needs one sh
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_accelerator.launches import Limits, Source, index_name, index_type, spread
+from timberframe_accelerator.library import Multiplication, Types
 from timberframe_accelerator.stages import BufferView, Stages
 from timberframe_sdk.elementwise.fusion import merged_dims
 
@@ -23,7 +25,7 @@ _PART = 1024  # terms worth a part
 _ASIDE = 2048  # bytes of shared memory for what convolutions keep beside the tiles
 MOST_BATCHES = 65535  # groups in the third dimension that CUDA takes
 
-Types = tuple[np.dtype[Any], np.dtype[Any], np.dtype[Any]]
+_MOST_CALLS = 64  # of a library for one batch of products
 
 
 @dataclass(frozen=True)
@@ -129,8 +131,36 @@ class Product:
         """The stages that multiply. types: dtypes of the operands and of the result."""
         this = self.merged()
         count = math.prod(this.batch) * this.rows * this.columns
-        if count:
+        if count and not this._add_library(stages, operands, result, types):
             (this._add_small if this.small else this._add_tiled)(stages, operands, result, types, count)
+
+    def _add_library(
+        self, stages: Stages, operands: tuple[BufferView, BufferView], result: BufferView, types: Types
+    ) -> bool:
+        """Has the device's library multiply, a call for the longest dimension of the batch; whether it does so."""
+        sizes = self.rows * self.depth, self.depth * self.columns, self.rows * self.columns
+        dims = [(1, (0, 0, 0))]
+        for size, steps in merged_dims([self.x_batch, self.y_batch], self.batch):
+            across = math.prod(n for n, _ in dims)
+            dims.append((size, (steps[0] * sizes[0], steps[1] * sizes[1], across * sizes[2])))
+        dims.sort()
+        count, apart = dims.pop()
+        if math.prod(size for size, _ in dims) > _MOST_CALLS or not self.depth:
+            return False
+        pitches = (
+            self.rows if self.swaps[0] else self.depth,
+            self.depth if self.swaps[1] else self.columns,
+            self.columns,
+        )
+        wanted = Multiplication(self.rows, self.columns, self.depth, self.swaps, pitches, types, count, apart)
+        function = stages.device.multiplier(wanted)
+        if function is None:
+            return False
+        for numbers in itertools.product(*(range(size) for size, _ in dims)):
+            starts = [sum(n * steps[i] for n, (_, steps) in zip(numbers, dims, strict=True)) for i in range(3)]
+            views = [BufferView(v.argument, v.start + s) for v, s in zip((*operands, result), starts, strict=True)]
+            stages.call(function, (1,), (1,), *views)
+        return True
 
     def _add_small(
         self, stages: Stages, operands: tuple[BufferView, BufferView], result: BufferView, types: Types, count: int

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import threading
 from collections import deque
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,7 +13,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from timberframe_cpu.library import ffi
-from timberframe_sdk import AllocatorStatistics, ResourceExhaustedError
+from timberframe_sdk import AllocatorStatistics
 from timberframe_sdk.allocator import Allocator, Buffer
 
 ALIGNMENT = Allocator.alignment
@@ -51,13 +50,9 @@ def aligned_array(dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
 class CpuAllocator(Allocator):
     """Host memory in 64-byte alignment. The handle of a buffer is a uint8 array.
 
-    reclaim: gives back memory that is only kept for later, and returns whether there was any.
-
     Memory of results that the caller drops goes to a pool for the next result of the same size, since the system would
     give it back page by page, cleared, at each run. What lies in pools counts as free; only the peak has it, too.
     """
-
-    reclaim: Callable[[], bool] | None = None
 
     def __init__(self, limit: int | None = None) -> None:
         super().__init__(limit)
@@ -66,21 +61,10 @@ class CpuAllocator(Allocator):
         self._pools_lock = threading.Lock()
         self._until_sweep = SPARE_BYTES
 
-    def obtain(self, nbytes: int) -> np.ndarray:
-        """Counted memory; where there is none, idle memory is given back first."""
-        try:
-            memory: np.ndarray = super().obtain(nbytes)
-        except ResourceExhaustedError:
-            if not self._make_room():
-                raise
-            memory = super().obtain(nbytes)
-        return memory
-
-    def _make_room(self) -> bool:
-        """Gives idle memory back; returns whether there was any."""
+    def reclaim(self) -> bool:
+        """See `Allocator`: idle arenas, and what lies in pools."""
         dropped = self._drop_spare()
-        reclaimed = self.reclaim is not None and self.reclaim()
-        return dropped or reclaimed
+        return super().reclaim() or dropped
 
     def statistics(self) -> AllocatorStatistics:
         """Bytes used now, the peak, the limit, live and total allocations."""
@@ -174,7 +158,7 @@ class ArenaPool:
         self._allocator = allocator
         self._idle: list[Buffer] = []
         self._lock = threading.Lock()
-        allocator.reclaim = self.clear
+        allocator.may_drop(self)
 
     def take(self, nbytes: int) -> Buffer:
         """An arena of at least `nbytes`: the smallest idle one that is not over twice as large, else a new one."""
@@ -194,7 +178,7 @@ class ArenaPool:
                 return
         arena.close()
 
-    def clear(self) -> bool:
+    def drop_idle(self) -> bool:
         """Gives all idle arenas back; returns whether there were any."""
         with self._lock:
             idle, self._idle = self._idle, []

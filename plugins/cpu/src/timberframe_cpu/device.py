@@ -22,6 +22,7 @@ from timberframe_sdk import (
     Cluster,
     DeviceAttributes,
     DeviceDefaults,
+    Failures,
     KernelNode,
     KernelRegistry,
     Support,
@@ -76,6 +77,7 @@ class CpuDevice(DeviceDefaults):
         matmul_precision: str = PRECISIONS[0],
     ) -> None:
         self.spec = f"/device:{self.type}:{index}"
+        self.failures = Failures("compile")
         self.isa = check_isa(isa, f"{self.spec}: device option isa") if isa else default_isa()
         self.threads = threads or usable_cpus()
         self.matmul_precision = matmul_precision
@@ -104,8 +106,13 @@ class CpuDevice(DeviceDefaults):
 
     def compile(self, cluster: Cluster) -> CpuExecutable:
         """A native program that runs the cluster."""
+        self.failures.check("compile")
         with using_isa(self.isa):
             return CpuExecutable(self, cluster)
+
+    def inject_failure(self, kind: str) -> bool:
+        """See Device: compiling and allocating; all else raises where it is called."""
+        return self.failures.inject(kind) or super().inject_failure(kind)
 
     def _can_fuse(self, node: KernelNode) -> bool:
         if node.outputs[0].size < LEAST_ELEMENTS:
@@ -139,7 +146,7 @@ class CpuDevice(DeviceDefaults):
 
     def close(self) -> None:
         """Gives back the memory that waits for further runs, and what was derived from constants."""
-        self.arenas.clear()
+        self.arenas.drop_idle()
         self.builder.forms.clear()
 
 

@@ -15,19 +15,21 @@ def timberframe_devices(config: Mapping[str, Any]) -> list[Device]:
     """The GPUs that CUDA sees; UnavailableError says what is missing: CuPy, a driver, or a GPU."""
     try:
         from timberframe_cuda.device import devices
+        from timberframe_cuda.precompile import compiling_devices
     except ImportError as e:
         raise UnavailableError(f"CuPy does not load: {e}; install timberframe-cuda[cuda12] or [cuda13]") from e
 
-    return cast(list[Device], devices(config))  # a protocol's attributes are invariant, so mypy sees no CudaDevice
+    return cast(
+        list[Device], compiling_devices() or devices(config)
+    )  # a protocol's attributes are invariant, so mypy sees no CudaDevice
 
 
 @hookimpl
 def timberframe_kernels() -> list[KernelDef]:
-    """The SDK's kernels in CUDA C++, and cuBLAS's products where it is installed."""
+    """The SDK's kernels in CUDA C++; those of products call cuBLAS where it is installed."""
     from timberframe_accelerator.kernels import accelerator_kernels
-    from timberframe_cuda.products import cublas_kernels
 
-    return [*accelerator_kernels("CUDA"), *cublas_kernels()]
+    return accelerator_kernels("CUDA")
 
 
 @hookimpl

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import tempfile
 from pathlib import Path
 
@@ -15,6 +16,9 @@ _FLAGS = (
     "--fmad=false",  # a * b + c rounds twice, as on every other device
     "-std=c++17",
 )
+
+CACHE_BYTES = 1 << 29
+"""The most that the cache on disk holds; all kernels of this project for one architecture are about 60 MB."""
 
 
 def flags(target: str) -> list[str]:
@@ -44,14 +48,34 @@ def compiled(source: str, target: str) -> bytes:
     folder = cache_folder("cuda")
     kept = folder / f"{key}.cubin"
     with contextlib.suppress(OSError):
-        return kept.read_bytes()
+        machine_code = kept.read_bytes()
+        os.utime(kept)  # what was used last is kept longest
+        return machine_code
     made = _compile(source, target)
     with contextlib.suppress(OSError):  # a cache that cannot be written only costs time
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, delete=False) as scratch:
             scratch.write(made)
         Path(scratch.name).replace(kept)  # at once: another process sees the whole file or none
+        _prune(folder)
     return made
+
+
+def _prune(folder: Path) -> None:
+    """Removes the files that were not used for longest, down to half of CACHE_BYTES, where there are more bytes."""
+    files = []
+    for path in folder.iterdir():
+        with contextlib.suppress(OSError):  # another process removed it
+            status = path.stat()
+            files.append((status.st_mtime_ns, status.st_size, path))
+    total = sum(size for _, size, _ in files)
+    if total <= CACHE_BYTES:
+        return
+    for _, size, path in sorted(files):
+        if total <= CACHE_BYTES // 2:
+            break
+        path.unlink(missing_ok=True)
+        total -= size
 
 
 def _compile(source: str, target: str) -> bytes:

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import cupy
 import numpy as np
 from cupy.cuda import nvrtc, runtime
 
-from timberframe_accelerator import DTYPES, UNSUPPORTED_OPS, AcceleratorDevice, DeviceTensor, Function, Limits
+from timberframe_accelerator import (
+    DTYPES,
+    UNSUPPORTED_OPS,
+    AcceleratorDevice,
+    DeviceTensor,
+    Function,
+    Limits,
+    Multiplication,
+    Source,
+)
 from timberframe_cuda.collectives import Nccl, library
-from timberframe_cuda.compiler import architecture, compiled
-from timberframe_cuda.events import Enqueued
+from timberframe_cuda.compiler import architecture
+from timberframe_cuda.context import DRIVER_ERRORS, Kernels, context
+from timberframe_cuda.events import Copy, Marker
 from timberframe_cuda.graphs import CapturingExecutable, Streams
-from timberframe_cuda.memory import DRIVER_ERRORS, CudaAllocator, PinnedMemory, device_error
+from timberframe_cuda.libraries import require_libraries
+from timberframe_cuda.memory import CudaAllocator
+from timberframe_cuda.modules import Kernel, Modules
+from timberframe_cuda.products import Products
+from timberframe_cuda.staging import Results, Uploads
 from timberframe_sdk import (
     Buffer,
     CollectiveGroup,
+    Deferred,
     DeviceAttributes,
-    InternalError,
+    OpError,
     Pending,
     UnavailableError,
     device_count,
@@ -32,13 +48,14 @@ from timberframe_sdk import (
 TYPE = "CUDA"
 OPTIONS = {"tf32": False, "graphs": True}
 """Whether products of float32 may round their operands to TF32; whether launches are captured into CUDA graphs."""
-STAGE_BYTES = 1 << 16
-"""From this size in bytes, copies to the device use page-locked memory; CUDA reads smaller ones at once."""
+WIDEST_ACCESS = 16
+"""Bytes that a kernel moves at once at most: where tensors of other libraries begin elsewhere, they are copied."""
 
 
 class CudaDevice(AcceleratorDevice):
     """One GPU with a stream of its own. It and the default stream wait for each other, which suffices for DLPack.
 
+    The GPU is touched at the first use: only then it has a context, which takes seconds and half a gigabyte.
     number: CUDA's number of the GPU. options: see OPTIONS.
     """
 
@@ -50,13 +67,12 @@ class CudaDevice(AcceleratorDevice):
     def __init__(self, index: int, number: int, limit: int | None = None, **options: bool) -> None:
         super().__init__(index)
         self.number, self.options = number, OPTIONS | options
-        self.gpu = cupy.cuda.Device(number)
-        with self.gpu:
-            self.streams = Streams()
-        self.stream = self.streams.main
+        self.context = context(number)
+        self.gpu = self.context.gpu
+        self.kernels_under_way = Kernels()
         properties = runtime.getDeviceProperties(number)
-        self.architecture = architecture(10 * properties["major"] + properties["minor"])
-        self.allocator = CudaAllocator(self.gpu, self.stream, limit)
+        self.architecture = architecture(_capability(properties))
+        self.allocator = CudaAllocator(self, limit)
         self.limits = Limits(properties["maxThreadsPerBlock"], properties["sharedMemPerBlock"])
         self.attributes = DeviceAttributes(
             memory=properties["totalGlobalMem"], vendor="NVIDIA", model=properties["name"].decode(),
@@ -67,20 +83,55 @@ class CudaDevice(AcceleratorDevice):
                 "runtime": _version(runtime.runtimeGetVersion()), "NVRTC": ".".join(map(str, nvrtc.getVersion())),
             },
         )  # fmt: skip
-        self.dlpack_device, self.dlpack_stream = (2, number), self.stream.ptr  # kDLCUDA
+        self.dlpack_device = 2, number  # kDLCUDA
         self.collective_library = library()
-        self.pinned = PinnedMemory()
-        self._modules: dict[str, cupy.cuda.Module] = {}  # for good: unloading one may disturb a capture
+        self.staging, self.results = Uploads(self), Results(self)
+        self.products, self.modules = Products(self), Modules(self)
+        self._streams: Streams | None = None
+        self._opening = threading.Lock()
         self._peers = {number}
+
+    # The GPU
+
+    @property
+    def lost(self) -> str:
+        """See `Device`: with CUDA's error, and the kernels that were under way."""
+        return self.context.lost
+
+    @property
+    def streams(self) -> Streams:
+        """Where work is enqueued, from the first use on."""
+        return self._streams or self._open()
+
+    def _open(self) -> Streams:
+        with self._opening:
+            if self._streams is None:
+                with self.gpu:
+                    self._streams = Streams()
+            return self._streams
+
+    @property
+    def stream(self) -> cupy.cuda.Stream:
+        """The stream of all work but what is captured into graphs."""
+        return self.streams.main
 
     @contextmanager
     def calling(self) -> Iterator[None]:
         """Makes the GPU and its stream current in this thread; CUDA's errors come out as ours."""
+        self.context.check(self.spec)
         try:
             with self.gpu, self.streams.current:
                 yield
-        except DRIVER_ERRORS as e:
-            raise device_error(self.spec, e) from e
+        except OpError:
+            raise
+        except RuntimeError as e:
+            raise self.context.error(self.spec, e, self.kernels_under_way) from e
+
+    def wait(self, event: cupy.cuda.Event) -> None:
+        """Waits until all that was enqueued before an event is done; raises its errors."""
+        with self.calling():
+            event.synchronize()
+        self.kernels_under_way.ended()
 
     def event(self) -> cupy.cuda.Event:
         """An event after all work that was enqueued so far."""
@@ -99,7 +150,8 @@ class CudaDevice(AcceleratorDevice):
         result = launch()
         with self.calling():
             after.record(self.stream)
-            after.synchronize()
+        self.wait(after)
+        with self.calling():
             milliseconds = cupy.cuda.get_elapsed_time(before, after)
         return result, start, start + round(milliseconds * 1e6)
 
@@ -115,25 +167,19 @@ class CudaDevice(AcceleratorDevice):
         tensor.handle = tensor.owner.handle
         return tensor
 
-    def _move(self, target: int, source: int, nbytes: int, kind: int) -> None:
+    def move(self, target: int, source: int, nbytes: int, kind: int) -> None:
+        """Enqueues a copy of bytes between two addresses. kind: one of CUDA's memcpyHostToDevice and so on."""
         if nbytes:
             with self.calling():
                 runtime.memcpyAsync(target, source, nbytes, kind, self.streams.current.ptr)
 
     def copy(self, source: DeviceTensor, target: DeviceTensor) -> None:
-        self._move(target.handle.ptr, source.handle.ptr, target.nbytes, runtime.memcpyDeviceToDevice)
+        self.move(target.handle.ptr, source.handle.ptr, target.nbytes, runtime.memcpyDeviceToDevice)
 
     def copy_in(self, x: np.ndarray) -> DeviceTensor:
         tensor = self.empty(x.dtype, x.shape)
-        if tensor.nbytes < STAGE_BYTES:
-            host = np.require(x, requirements=["C", "A"])
-        else:
-            with self.calling():
-                host = self.pinned.array(x.dtype, x.shape)
-            np.copyto(host, x)
-        self._move(tensor.handle.ptr, host.ctypes.data, tensor.nbytes, runtime.memcpyHostToDevice)
-        if tensor.nbytes >= STAGE_BYTES:
-            self.pinned.keep(host, self.event())
+        if tensor.nbytes:
+            self.staging.write(x, tensor.handle.ptr)
         return tensor
 
     def copy_out(self, a: DeviceTensor) -> np.ndarray:
@@ -141,13 +187,22 @@ class CudaDevice(AcceleratorDevice):
         return found
 
     def start_copy_out(self, a: DeviceTensor) -> Pending:
-        with self.calling():
-            host = self.pinned.array(a.dtype, a.shape)
-        self._move(host.ctypes.data, a.handle.ptr, a.nbytes, runtime.memcpyDeviceToHost)
-        return Enqueued(self, self.event(), host)
+        self.streams.refuse_in_capture()
+        place = self.results.take(a.nbytes)
+        if place is not None:
+            try:
+                self.move(place.memory.ctypes.data, a.handle.ptr, a.nbytes, runtime.memcpyDeviceToHost)
+                return Copy(self, self.event(), place, a.dtype, a.shape)
+            except BaseException:
+                place.free = True
+                raise
+        found = np.empty(a.shape, a.dtype)
+        self.move(found.ctypes.data, a.handle.ptr, a.nbytes, runtime.memcpyDeviceToHost)
+        self.wait(self.event())  # as CUDA itself does for memory that is not page-locked
+        return Deferred(lambda: found)
 
     def marker(self) -> Pending:
-        return Enqueued(self, self.event(), None)
+        return Marker(self, self.event())
 
     def copy_from(self, source: Any, a: DeviceTensor) -> DeviceTensor | None:
         if not isinstance(source, CudaDevice):
@@ -185,47 +240,40 @@ class CudaDevice(AcceleratorDevice):
         tensor = DeviceTensor(None, dtype, shape, owner)
         memory = cupy.cuda.UnownedMemory(address, tensor.nbytes, owner, self.number)
         tensor.handle = cupy.cuda.MemoryPointer(memory, 0)
+        if address % WIDEST_ACCESS == 0:
+            return tensor
+        copied = self.take(tensor, shape)
+        self.wait(self.event())  # from now on the memory may be used for something else, on any stream
+        return copied
+
+    def from_dlpack(self, x: Any) -> DeviceTensor:
+        self.dlpack_stream = self.stream.ptr
+        tensor: DeviceTensor = super().from_dlpack(x)
         return tensor
 
     def collective(self, group: CollectiveGroup) -> Nccl:
         return Nccl(self, group)
 
     def synchronize(self) -> None:
-        with self.calling():
-            self.stream.synchronize()
+        if self._streams is not None:
+            self.wait(self.event())
 
     def close(self) -> None:
         super().close()
-        self.allocator.free_idle()
+        if self._streams is not None and not self.lost:
+            self.products.close()
+            self.allocator.free_idle()
 
     # Kernels
 
+    def multiplier(self, wanted: Multiplication) -> Function | None:
+        return self.products.multiplier(wanted)
+
+    def function(self, source: Source, name: str) -> Function:
+        return self.modules.use(cast(Kernel, super().function(source, name)))
+
     def build(self, source: str, name: str) -> Function:
-        with self.calling():
-            module = self._modules.get(source)
-            if module is None:
-                try:
-                    machine_code = compiled(source, self.architecture)
-                except RuntimeError as e:
-                    raise InternalError(f"{self.spec}: NVRTC refuses a source with the message\n{e}\n{source}") from e
-                module = cupy.cuda.Module()
-                module.load(machine_code)
-                self._modules[source] = module
-            kernel = module.get_function(name)
-        gpu, streams, spec = self.gpu, self.streams, self.spec
-
-        def run(items: Sequence[int], group: Sequence[int], *arguments: Any) -> None:
-            given = [a.handle if isinstance(a, DeviceTensor) else a for a in arguments]
-            blocks = tuple(n // g for n, g in zip(items, group, strict=True))
-            try:
-                with gpu:
-                    kernel(blocks, tuple(group), given, stream=streams.current)
-            except DRIVER_ERRORS as e:
-                raise device_error(spec, e) from e
-            if streams.capture is not None:
-                streams.capture.pointers += [p for p in given if isinstance(p, cupy.cuda.MemoryPointer)]
-
-        return run
+        return self.modules.kernel(source, name)
 
 
 def _version(number: int) -> str:
@@ -233,15 +281,39 @@ def _version(number: int) -> str:
 
 
 def devices(config: Mapping[str, Any]) -> list[CudaDevice]:
-    """Every GPU that CUDA sees; UnavailableError with CUDA's message if it sees none."""
+    """Every GPU that CUDA sees and NVRTC knows.
+
+    UnavailableError where there is none, or where a library is missing: it says which, and how to get it.
+    """
     options = device_options(config, TYPE, dict.fromkeys(OPTIONS, (True, False)))
     try:
         found = runtime.getDeviceCount()
     except DRIVER_ERRORS as e:
         raise UnavailableError(f"CUDA sees no GPU: {e}; an NVIDIA GPU and its driver are required") from e
+    require_libraries()
+    known = _known(found)
     made = []
-    for i in range(device_count(config, TYPE, found) if found else 0):
-        number = i % found  # more than there are: further streams on the same
+    for i in range(device_count(config, TYPE, len(known)) if known else 0):
+        number = known[i % len(known)]  # more than there are: further streams on the same
         total = runtime.getDeviceProperties(number)["totalGlobalMem"]
         made.append(CudaDevice(i, number, memory_limit(config, TYPE, total, accelerator=True), **options))
     return made
+
+
+def _known(count: int) -> list[int]:
+    """The numbers of the GPUs that NVRTC compiles for; UnavailableError where all are too old for it."""
+    known, refused = [], ""
+    for number in range(count):
+        properties = runtime.getDeviceProperties(number)
+        try:
+            architecture(_capability(properties))
+            known.append(number)
+        except RuntimeError as e:
+            refused = f"GPU {number} ({properties['name'].decode()}): {e}"
+    if refused and not known:
+        raise UnavailableError(f"{refused}; a CUDA version that knows the GPU is required")
+    return known
+
+
+def _capability(properties: Mapping[str, Any]) -> int:
+    return 10 * int(properties["major"]) + int(properties["minor"])

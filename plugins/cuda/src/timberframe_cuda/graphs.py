@@ -1,14 +1,15 @@
 """Launches captured into CUDA graphs: launches that repeat with the same addresses are enqueued by one call.
 
 A cluster's steps are cut into segments: those that only launch kernels are captured, at the second run on the same
-addresses; those that draw random numbers, read from the device or call cuBLAS run as they are. Capturing executes
-nothing, so steps that cannot be captured are run as they are.
+addresses; those that draw random numbers or read from the device run as they are. Capturing executes nothing, so steps
+that cannot be captured are run as they are.
 """
 
 from __future__ import annotations
 
 import itertools
 import threading
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -17,21 +18,22 @@ from typing import Any
 import cupy
 
 from timberframe_accelerator import AcceleratorExecutable
-from timberframe_cuda.memory import DRIVER_ERRORS
-from timberframe_sdk import Cluster, InternalError, RunContext
+from timberframe_cuda.context import DRIVER_ERRORS, Kernels
+from timberframe_sdk import Cluster, InternalError, KernelDef, KernelNode, RunContext
 from timberframe_sdk.execution.control_flow import is_control_flow
 from timberframe_sdk.execution.steps import Step
 
 FEWEST_STEPS = 4
 """Least number of steps that are worth a graph."""
 MOST_GRAPHS = 8
-"""Most graphs of a segment, each for other addresses."""
+"""Most graphs of a segment, each for other addresses; and most addresses that are known from one run."""
 
 
 @dataclass
 class Capture:
-    """A capture of one thread: the pointers that kernels were given, and in the end the graph."""
+    """A capture of one thread: the kernels, the pointers that they were given, and in the end the graph."""
 
+    kernels: Kernels = field(default_factory=Kernels)
     pointers: list[Any] = field(default_factory=list)
     graph: Any = None
 
@@ -59,31 +61,73 @@ class Streams:
         """Where the work of this thread goes."""
         return self.main if self.capture is None else self._captured
 
+    @property
+    def all(self) -> tuple[cupy.cuda.Stream, cupy.cuda.Stream]:
+        """Both streams."""
+        return self.main, self._captured
+
     def refuse_in_capture(self) -> None:
         """Raises InternalError where this thread captures: graphs hold kernels and copies on the device alone."""
         if self.capture is not None:
             raise InternalError("a CUDA graph is being captured; it holds kernels and copies on the device alone")
 
 
+Addresses = tuple[int, ...]
+"""The address of each slot of a segment."""
+
+
+class Graphs:
+    """The graphs of a segment by their addresses, and the addresses that occurred once: of both those used last."""
+
+    def __init__(self) -> None:
+        self._captured: OrderedDict[Addresses, Capture] = OrderedDict()
+        self._occurred: OrderedDict[Addresses, None] = OrderedDict()
+
+    def find(self, key: Addresses) -> Capture | None:
+        """The graph for these addresses."""
+        if key in self._captured:
+            self._captured.move_to_end(key)
+        return self._captured.get(key)
+
+    def is_repeated(self, key: Addresses) -> bool:
+        """Whether addresses without a graph occurred before; notes that they occur now."""
+        if key in self._occurred:
+            return True
+        self._occurred[key] = None
+        if len(self._occurred) > MOST_GRAPHS:
+            self._occurred.popitem(last=False)
+        return False
+
+    def add(self, key: Addresses, capture: Capture) -> None:
+        """Keeps a graph; CUDA frees the one that goes when it has ended."""
+        self._occurred.pop(key, None)
+        self._captured[key] = capture
+        if len(self._captured) > MOST_GRAPHS:
+            self._captured.popitem(last=False)
+
+
 @dataclass
 class _Segment:
-    """Steps next to each other, and the slots that they use.
-
-    graphs: by the address of each slot, None before the second run; None where nothing is captured.
-    """
+    """Steps next to each other, and the slots that they use. graphs: None where nothing is captured."""
 
     steps: list[Step]
     slots: list[int]
-    graphs: dict[tuple[int, ...], Capture | None] | None
+    graphs: Graphs | None
 
 
 class CapturingExecutable(AcceleratorExecutable):
     """A cluster as launches and graphs of launches."""
 
     def __init__(self, device: Any, cluster: Cluster) -> None:
-        super().__init__(device, cluster)
+        with device.modules.together():
+            super().__init__(device, cluster)
         self._segments = list(_segments(self.steps)) if device.options["graphs"] else []
         self._lock = threading.Lock()
+
+    def _build(self, node: KernelNode, kernel: KernelDef | None) -> Any:
+        device: Any = self.device
+        with device.modules.asking(node):
+            return super()._build(node, kernel)
 
     def _launch(self, slots: list[Any], context: RunContext) -> dict[int, tuple[int, ...]]:
         if context.mode != "fast" or context.trace is not None or not self._segments:
@@ -96,6 +140,7 @@ class CapturingExecutable(AcceleratorExecutable):
             else:
                 device: Any = self.device
                 context.cancel.check()
+                device.kernels_under_way.launched_all(captured.kernels)
                 with device.calling():
                     captured.graph.launch(stream=device.stream)
         return shapes
@@ -109,16 +154,13 @@ class CapturingExecutable(AcceleratorExecutable):
             graphs = segment.graphs
             if graphs is None:
                 return None
-            if key not in graphs:
-                _remember(graphs, key)
-                return None
-            found = graphs[key]
-            if found is None:
+            found = graphs.find(key)
+            if found is None and graphs.is_repeated(key):
                 found = self._capture(segment, slots, context)
                 if found is None:
                     segment.graphs = None
                 else:
-                    graphs[key] = found
+                    graphs.add(key, found)
             return found
 
     def _capture(self, segment: _Segment, slots: list[Any], context: RunContext) -> Capture | None:
@@ -140,7 +182,7 @@ def _segments(steps: list[Step]) -> Iterator[_Segment]:
     for capturable, group in itertools.groupby(steps, _only_launches):
         run = list(group)
         slots = sorted({i for step in run for i in step.slots})
-        yield _Segment(run, slots, {} if capturable and len(run) >= FEWEST_STEPS else None)
+        yield _Segment(run, slots, Graphs() if capturable and len(run) >= FEWEST_STEPS else None)
 
 
 def _only_launches(step: Step) -> bool:
@@ -148,16 +190,6 @@ def _only_launches(step: Step) -> bool:
     node = step.node
     decides = is_control_flow(node) or any(v.dynamic for v in node.outputs) or node.stream is not None
     return not decides and step.launch.repeatable
-
-
-def _remember(graphs: dict[tuple[int, ...], Capture | None], key: tuple[int, ...]) -> None:
-    """Notes addresses that were seen once, in place of the oldest that did not occur again."""
-    if len(graphs) >= MOST_GRAPHS:
-        stale = next((k for k, graph in graphs.items() if graph is None), None)
-        if stale is None:
-            return
-        del graphs[stale]
-    graphs[key] = None
 
 
 @contextmanager

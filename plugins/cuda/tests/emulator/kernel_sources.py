@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 
-from timberframe_accelerator import DTYPES, UNSUPPORTED_OPS, AcceleratorDevice, DeviceTensor, Function, Limits
+from timberframe_accelerator import (
+    DTYPES,
+    UNSUPPORTED_OPS,
+    AcceleratorDevice,
+    DeviceTensor,
+    Function,
+    Limits,
+    Multiplication,
+    unfolding,
+)
 from timberframe_accelerator.kernels import accelerator_kernels
 from timberframe_conformance import drive
 from timberframe_conformance.case import Types, UnsupportedError
@@ -35,6 +44,7 @@ class RecordingDevice(AcceleratorDevice):
     type = "RECORDING"
     attributes = DeviceAttributes(memory=1 << 30, dtypes=DTYPES, unsupported_ops=UNSUPPORTED_OPS)
     limits = Limits(1024, 48 * 1024)
+    library = False  # whether it has one for products
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,6 +66,9 @@ class RecordingDevice(AcceleratorDevice):
     def copy_out(self, a: DeviceTensor) -> np.ndarray:
         x: np.ndarray = a.handle
         return x
+
+    def multiplier(self, wanted: Multiplication) -> Function | None:
+        return (lambda items, group, *arguments: None) if self.library else None
 
     def build(self, source: str, name: str) -> Function:
         self.sources.setdefault(source, self.asking)
@@ -84,6 +97,22 @@ def kernel_sources(most: int, ops: Sequence[str] = ()) -> dict[str, str]:
     device = plugin.device
     device.kernels = loader.registry.kernels
     target = Target("recording", cast(Device, device), config={"plugins": ("recording",)})
+    with _unfolding_always():
+        _build_samples(target, device, most, ops)
+    return device.sources
+
+
+@contextlib.contextmanager
+def _unfolding_always() -> Iterator[None]:
+    """Lets convolutions of few channels be unfolded, too."""
+    least, unfolding.LEAST_COLUMNS = unfolding.LEAST_COLUMNS, 0
+    try:
+        yield
+    finally:
+        unfolding.LEAST_COLUMNS = least
+
+
+def _build_samples(target: Target, device: RecordingDevice, most: int, ops: Sequence[str]) -> None:
     for op in registry.all_ops():
         if (ops and op.name not in ops) or not is_callable(op):
             continue
@@ -92,8 +121,8 @@ def kernel_sources(most: int, ops: Sequence[str] = ()) -> dict[str, str]:
             counts[trial.types] = counts.get(trial.types, 0) + 1
             if counts[trial.types] <= most:
                 device.asking = f"{op.name} {dict(trial.types)} {trial.detail}"
-                _build(target, trial)
-    return device.sources
+                for device.library in (False, True):
+                    _build(target, trial)
 
 
 def _build(target: Target, trial: Trial) -> None:

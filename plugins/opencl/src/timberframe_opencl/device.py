@@ -24,13 +24,16 @@ from timberframe_accelerator import (
 )
 from timberframe_opencl.drivers import Report, drivers
 from timberframe_opencl.events import Enqueued
-from timberframe_opencl.memory import STAGE_BYTES, OpenCLAllocator, Staging, device_error
+from timberframe_opencl.memory import STAGE_BYTES, OpenCLAllocator, Staging, device_error, loss
 from timberframe_sdk import (
     Buffer,
     Deferred,
     DeviceAttributes,
+    Failures,
     InternalError,
+    OpError,
     Pending,
+    UnavailableError,
     cache_folder,
     device_count,
     device_options,
@@ -62,6 +65,7 @@ class OpenCLDevice(AcceleratorDevice):
     """One OpenCL device with a queue of its own, in order. The driver is asked for it, by `find`, at its first use."""
 
     type = TYPE
+    lost = ""
     allocator: OpenCLAllocator
 
     def __init__(
@@ -73,6 +77,7 @@ class OpenCLDevice(AcceleratorDevice):
         profiling: bool = False,
     ) -> None:
         super().__init__(index)
+        self.failures = Failures("launch", "copy", "compile", "queue")
         self._find = find
         self._profiling = profiling
         self._opened: _Opened | None = None
@@ -137,7 +142,17 @@ class OpenCLDevice(AcceleratorDevice):
         try:
             yield
         except cl.Error as e:
-            raise device_error(self.spec, e) from e
+            raise self.error(e) from e
+
+    def error(self, error: cl.Error, kernel: str = "") -> OpError:
+        """The error for a failed call of the driver, after which `lost` says whether the device is gone.
+
+        kernel: the name of the one to be launched.
+        """
+        made = device_error(self.spec, error, kernel)
+        if isinstance(made, UnavailableError):
+            self.lost = self.lost or loss(error)
+        return made
 
     # Memory
 
@@ -155,11 +170,13 @@ class OpenCLDevice(AcceleratorDevice):
         return tensor
 
     def copy(self, source: DeviceTensor, target: DeviceTensor) -> None:
+        self.failures.check("launch")
         if target.nbytes:
             with self._calling():
                 cl.enqueue_copy(self.queue, target.handle, source.handle, byte_count=target.nbytes)
 
     def copy_in(self, x: np.ndarray) -> DeviceTensor:
+        self.failures.check("copy")
         tensor = self.empty(x.dtype, x.shape)
         if tensor.nbytes:
             host = np.require(x, requirements=["C", "A"]).reshape(-1).view(np.uint8)
@@ -171,6 +188,7 @@ class OpenCLDevice(AcceleratorDevice):
         return tensor
 
     def copy_out(self, a: DeviceTensor) -> np.ndarray:
+        self.failures.check("copy")
         x = np.empty(a.shape, a.dtype)
         if a.nbytes:
             host = x.reshape(-1).view(np.uint8)
@@ -182,19 +200,21 @@ class OpenCLDevice(AcceleratorDevice):
         return x
 
     def start_copy_out(self, a: DeviceTensor) -> Pending:
+        self.failures.check("copy")
         x = np.empty(a.shape, a.dtype)
         if not a.nbytes:
             return Deferred(lambda: x)
         with self._calling():
             event = cl.enqueue_copy(self.queue, x.reshape(-1).view(np.uint8), a.handle, is_blocking=False)
             self.queue.flush()
-        return Enqueued(self.spec, event, x, self._abandoned)
+        return Enqueued(self.error, event, x, self._abandoned)
 
     def marker(self) -> Pending:
+        self.failures.check("queue")
         with self._calling():
             event = cl.enqueue_marker(self.queue)
             self.queue.flush()
-        return Enqueued(self.spec, event, None, self._abandoned)
+        return Enqueued(self.error, event, None, self._abandoned)
 
     def synchronize(self) -> None:
         if self._opened is None:
@@ -253,12 +273,15 @@ class OpenCLDevice(AcceleratorDevice):
     def _function(self, program: cl.Program, name: str) -> Function:
         kernel = cl.Kernel(program, name)
         launching, queue, enqueue, spec = self._launching, self.queue, cl.enqueue_nd_range_kernel, self.spec
+        as_error = self.error
+        check = self.failures.check
         count = kernel.num_args
         numbers: dict[int, Any] = {}
 
         def run(items: Sequence[int], group: Sequence[int], *arguments: Any) -> None:
             if len(arguments) != count:
                 raise InternalError(f"{spec}: kernel {name} takes {count} arguments; it was given {len(arguments)}")
+            check("launch")
             try:
                 with launching:  # a kernel object stores its arguments, so one thread at a time
                     for i, a in enumerate(arguments):
@@ -269,7 +292,7 @@ class OpenCLDevice(AcceleratorDevice):
                             numbers[i] = a
                     enqueue(queue, kernel, tuple(items), tuple(group))
             except cl.Error as e:
-                raise device_error(spec, e, name) from e
+                raise as_error(e, name) from e
 
         run.program = program  # type: ignore[attr-defined]  # for as long as one of its kernels is kept
         return run

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe_sdk import Allocator, InternalError, OpError, ResourceExhaustedError
+from timberframe_sdk import Allocator, InternalError, OpError, ResourceExhaustedError, UnavailableError
 
 if TYPE_CHECKING:
     import pyopencl as cl
@@ -37,12 +37,21 @@ def _lost() -> frozenset[int]:
 
 
 def device_error(spec: str, error: cl.Error, kernel: str = "") -> OpError:
-    """The error for a failed call of the driver. kernel: the name of the one to be launched."""
+    """The error for a failed call of the driver, UnavailableError where the device is lost.
+
+    kernel: the name of the one to be launched.
+    """
     if error.code in _exhausted():
         return ResourceExhaustedError(f"{spec}: {error}; less memory in use at a time is required")
-    what = f"{spec}: {kernel and f'kernel {kernel}: '}the driver reports {error}"
-    lost = "; the device seems lost: close the session and open another" if error.code in _lost() else ""
-    return InternalError(what + lost)
+    where = f"{spec}: {kernel and f'kernel {kernel}: '}"
+    if error.code in _lost():
+        return UnavailableError(where + loss(error))
+    return InternalError(f"{where}the driver reports {error}")
+
+
+def loss(error: cl.Error) -> str:
+    """Why a device is lost, as the end of a sentence."""
+    return f"the device is lost until the process ends, as the driver reports {error}"
 
 
 class OpenCLAllocator(Allocator):

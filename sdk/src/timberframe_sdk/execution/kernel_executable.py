@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,15 @@ class KernelExecutable:
         self._uploaded = {v.id for v in values.values() if v.kind == "const" and v.id in read}
         persistent = sum(values[i].nbytes for i in self._uploaded) + sum(p.constant_bytes for p in self.prepared)
         self.memory: Memory = self.plan.memory(persistent)
+        device.allocator.may_drop(self)
+
+    def drop_idle(self) -> bool:
+        """Drops the arenas that no run uses at present; whether there were any."""
+        idle = 0
+        with suppress(IndexError):
+            while True:
+                idle += self._free.pop().arena.nbytes
+        return idle > 0
 
     def _shared(self) -> set[int]:
         return self.transaction.value_ids
@@ -137,6 +147,8 @@ class KernelExecutable:
                 with Running(context):
                     shapes = self._launch(slots, context if guards is None else self._checking(guards, slots, context))
                 late = self.status_slot is not None and not self._checked_now(instance, context)
+                if self.status_slot is None and self.device.asynchronous and self.transaction.updates:
+                    context.cancel.wait(self.device.marker())  # a version is committed when it is known to be good
                 if guards is not None:
                     guards.check()
                     for value in self.owned:
@@ -168,7 +180,8 @@ class KernelExecutable:
         source = prepared.source
         if source.kind == "const" and slots[prepared.slot] is not None and context.trace is None:
             return
-        form = self.device.forms.get(prepared.node, source, prepared.given, slots[source.id])
+        timed = None if context.trace is None else self.device.timed
+        form = self.device.forms.get(prepared.node, source, prepared.given, slots[source.id], timed)
         slots[prepared.slot] = form.array
         if context.trace is not None:
             form.report(context.trace, prepared.node, prepared.given.input, self.device.spec)

@@ -16,6 +16,8 @@ from timberframe_core.plugin.contracts import Array, KernelNode, Preparation, Tr
 from timberframe_sdk.execution.constants import PerConstant, leave_in_file
 from timberframe_sdk.execution.errors import naming
 
+Timed = Callable[[Callable[[], Any]], tuple[Any, int, int]]
+"""What `KernelDevice.timed` does."""
 MOST_FORMS = 16
 """Of one constant, or of one version of a variable; the oldest goes for a further one."""
 
@@ -30,8 +32,8 @@ class Form:
     reported: bool = False
 
     def report(self, trace: TraceSink, node: KernelNode, input: int, track: str) -> None:
-        """Shows in a trace when the form was made, in the first one alone."""
-        if not self.reported:
+        """Shows in a trace when the form was made, in that of the run that made it."""
+        if not self.reported and self.start >= trace.start:
             self.reported = True
             trace.event(f"{node.name}: prepare input {input}", "prepare", self.start, self.end, track, op=node.op)
 
@@ -44,10 +46,16 @@ class PreparedForms:
         self._constants = PerConstant[dict[Any, Form]]()
         self._lock = threading.RLock()
 
-    def get(self, node: KernelNode, value: Value, given: Preparation, array: Array = None) -> Form:
-        """The form of an input; `array` is the variable's version of a run. Errors of `make` name the node."""
+    def get(
+        self, node: KernelNode, value: Value, given: Preparation, array: Array = None, timed: Timed | None = None
+    ) -> Form:
+        """The form of an input; `array` is the variable's version of a run. Errors of `make` name the node.
+
+        timed: `KernelDevice.timed` in a traced run, which waits for the device and gives the time of its work.
+        """
+        timed = timed or _by_the_host
         if value.kind == "const":
-            return self._constant(node, value.constant, given)
+            return self._constant(node, value.constant, given, timed)
         variable: Variable = value.constant
         derived = variable.derived  # a commit puts another in its place
         form = _current(derived, given, array)
@@ -56,19 +64,19 @@ class PreparedForms:
         with self._lock:
             form = _current(derived, given, array)
             if form is None:
-                form = _made(node, given, array)
+                form = _made(node, given, array, timed)
                 with suppress(TypeError):  # arrays that cannot be referenced weakly: they are prepared for each run
                     _keep(derived, given.key, (weakref.ref(array), form))
             return form
 
-    def _constant(self, node: KernelNode, x: np.ndarray, given: Preparation) -> Form:
+    def _constant(self, node: KernelNode, x: np.ndarray, given: Preparation, timed: Timed) -> Form:
         with self._lock:
             forms = self._constants.get(x)
             if forms is None:
                 forms = self._constants.keep(x, {})
             form = forms.get(given.key)
             if form is None:
-                form = _made(node, given, self._load(x))
+                form = _made(node, given, self._load(x), timed)
                 _keep(forms, given.key, form)
                 leave_in_file(x)
             return form
@@ -93,8 +101,11 @@ def _keep(forms: dict[Any, Any], key: Any, form: Any) -> None:
     forms[key] = form
 
 
-def _made(node: KernelNode, given: Preparation, array: Array) -> Form:
-    start = time.perf_counter_ns()
+def _made(node: KernelNode, given: Preparation, array: Array, timed: Timed) -> Form:
     with naming(node, f"preparing input {given.input}"):
-        made = given.make(array)
-    return Form(made, start, time.perf_counter_ns())
+        return Form(*timed(lambda: given.make(array)))
+
+
+def _by_the_host(launch: Callable[[], Any]) -> tuple[Any, int, int]:
+    start = time.perf_counter_ns()
+    return launch(), start, time.perf_counter_ns()

@@ -18,7 +18,7 @@ class RecordedEvents:
     """A TraceSink of a worker's run, whose events are plain values."""
 
     def __init__(self) -> None:
-        self._start = time.perf_counter_ns()
+        self.start = time.perf_counter_ns()
         self._events: list[list[Any]] = []
 
     def event(self, name: str, category: str, start: int, end: int, track: str, **details: Any) -> None:
@@ -27,7 +27,7 @@ class RecordedEvents:
 
     def as_plain(self) -> dict[str, Any]:
         """What `report` takes: when the run began and ended, and its events."""
-        return {"start": self._start, "end": time.perf_counter_ns(), "events": self._events}
+        return {"start": self.start, "end": time.perf_counter_ns(), "events": self._events}
 
 
 def report(sink: sdk.TraceSink, recorded: Mapping[str, Any], track: str, nodes: Sequence[str], offset: int) -> None:

@@ -12,6 +12,7 @@ KINDS = {
     "python": "a driver with a queue and memory of its own, called from Python",
     "c": "kernels in C, through cffi",
     "opencl": "a driver that compiles OpenCL C, with the kernels of timberframe-accelerator",
+    "npu": "an arena, a queue, weights packed into lanes of channels, numbers of 16 bits",
     "compiler": "a toolchain that compiles whole graphs",
 }
 
@@ -24,15 +25,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     new.add_argument("name", metavar="NAME", help="lower-case letters and digits, such as acme")
     kinds = "; ".join(f"{kind}: {what}" for kind, what in KINDS.items())
     new.add_argument("--kind", choices=list(KINDS), default="python", help=f"what it is built on ({kinds})")
+    new.add_argument("--dtypes", metavar="A,B", default="", help="what the device holds (kind npu): float16,float32")
     given = parser.parse_args(arguments)
-    return _new(given.name, given.kind)
+    return _new(given.name, given.kind, [d for d in given.dtypes.split(",") if d])
 
 
-def _new(name: str, kind: str) -> int:
+def _new(name: str, kind: str, dtypes: Sequence[str]) -> int:
     from timberframe_sdk.tools.new_package import NewPackageError, create
 
     try:
-        made = create(name, kind, Path.cwd())
+        made = create(name, kind, Path.cwd(), dtypes)
     except NewPackageError as e:
         print(f"timberframe-sdk: {e}", file=sys.stderr)
         return WRONG_CALL

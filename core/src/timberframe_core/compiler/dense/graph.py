@@ -8,6 +8,7 @@ one of these is known only by running, NotDenseError says so.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from timberframe_core.compiler.build import prune
@@ -85,16 +86,22 @@ def _has_effect(op: Operation) -> bool:
 
 
 class GraphCopy:
-    """Copies operations into a graph. known: what stands for a tensor, a Dense for a list. ran: for an operation."""
+    """Copies operations into a graph. known: what stands for a tensor, a Dense for a list. ran: for an operation.
 
-    def __init__(self, graph: Graph, known: Mapping[Tensor, Any], bounds: Bounds | None = None, depth: int = 0) -> None:
-        if depth > _DEEPEST:
-            raise NotDenseError("functions are nested too deep, or recursive")
+    outer: the copy of the graph that runs the function which this one copies.
+    """
+
+    def __init__(self, graph: Graph, known: Mapping[Tensor, Any], outer: GraphCopy | None = None) -> None:
         self.graph = graph
-        self.depth = depth
+        self.depth: int = 0 if outer is None else outer.depth + 1
+        if self.depth > _DEEPEST:
+            raise NotDenseError("functions are nested too deep, or recursive")
         self.known: dict[Tensor, Any] = dict(known)
         self.ran: dict[Operation, list[Operation]] = {}
-        self.bounds: Bounds = {} if bounds is None else bounds
+        self.bounds: Bounds = {} if outer is None else outer.bounds
+        self._learned: dict[Any, tuple[list[ListVariable | None], bool]] = {} if outer is None else outer._learned
+        """The last assumptions of loops, by how their lists and shapes begin. The body of a loop is copied several
+        times; a loop in it would otherwise find out the same each time, which multiplies with each level."""
         self._live: dict[Operation, list[int]] = {}
         """Of each loop, the loop variables that matter."""
 
@@ -106,7 +113,7 @@ class GraphCopy:
 
     def child(self, graph: FuncGraph, known: Mapping[Tensor, Any]) -> GraphCopy:
         """For the body of a function that this graph runs."""
-        return GraphCopy(graph, known, self.bounds, self.depth + 1)
+        return GraphCopy(graph, known, self)
 
     def operations(self, order: Sequence[Operation], results: Iterable[Tensor | Operation]) -> None:
         """Copies operations, which come after their inputs; results: what the caller wants of them."""
@@ -214,13 +221,34 @@ class GraphCopy:
     # Loops
 
     def _loop(self, op: Operation, inputs: list[Any], control: Sequence[Operation]) -> list[Any]:
-        live = self._live[op]
-        given = [inputs[i] for i in live]
+        given = [inputs[i] for i in self._live[op]]
         variables = [ListVariable.of(x) if isinstance(x, Dense) else None for x in given]
-        exact = True
+        key = (op, *(None if x is None else x.start if isinstance(x, Dense) else x.static_shape for x in given))
+        if key in self._learned:
+            known, exact = self._learned[key]
+            try:
+                return self._try_loop(op, given, control, [v and replace(v) for v in known], exact, key)
+            except NotDenseError:
+                del self._learned[key]  # it holds no longer, in another copy of what is outside
+        return self._try_loop(op, given, control, variables, True, key)
+
+    def _try_loop(
+        self,
+        op: Operation,
+        given: list[Any],
+        control: Sequence[Operation],
+        variables: list[ListVariable | None],
+        exact: bool,
+        key: Any,
+    ) -> list[Any]:
+        """Copies a loop until all is known of its lists, and remembers that.
+
+        variables, exact: what is assumed of the lists and of shapes at first.
+        """
         for _ in range(_COPIES):
-            loop = LoopCopy(self, op, live, given, variables, exact)
+            loop = LoopCopy(self, op, self._live[op], given, variables, exact)
             if loop.trace():
+                self._learned[key] = [v and replace(v) for v in variables], exact
                 return loop.add(control)
             if loop.changes_shape:
                 exact = False

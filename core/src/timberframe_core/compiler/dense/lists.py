@@ -84,6 +84,23 @@ class Dense:
         """Whether every row is an element."""
         return isinstance(self.length, int) and self.length == self.capacity and not self.offset
 
+    @property
+    def start(self) -> tuple[Any, ...]:
+        """All that a loop can know of the list that it begins with; a list of lists equals itself alone."""
+        constant = None if self.constant is None else (self.constant.shape, self.constant.tobytes())
+        length = self.length if isinstance(self.length, int) else None
+        return (
+            self.dtype,
+            self.element,
+            self.capacity,
+            length,
+            self.offset,
+            constant,
+            self.inner,
+            self.array,
+            self.written,
+        )
+
     def with_element(self, shape: Shape) -> Dense:
         """The list with the element shape of an element that is put in, whose shape must be fully known."""
         if not is_static(shape) or not compatible(self.element, shape) or self.dtype is string:

@@ -96,7 +96,7 @@ def _diag_shape(c: InferenceContext) -> list[Shape]:
     for i in (2, 3, 4):
         c.require_rank(i, 0)
     rows, columns = c.value(2), c.value(3)
-    if shape is None or k is None or rows is None or columns is None:
+    if shape is None or k is None:
         return [None]
     batch = shape[:-1]
     if k[0] < k[1]:
@@ -104,8 +104,8 @@ def _diag_shape(c: InferenceContext) -> list[Shape]:
         if len(shape) < 2 or (shape[-2] is not None and shape[-2] != count):
             raise c.error(f"diagonal has shape {format_shape(shape)}; it must hold {count} diagonals, one a row")
         batch = shape[:-2]
-    if shape[-1] is None:
-        return [(*batch, None, None)]
+    if shape[-1] is None or rows is None or columns is None:
+        return [(*batch, *(None if size is None or size < 0 else int(size) for size in (rows, columns)))]
     return [(*batch, *_matrix_size(c, shape[-1], k, int(rows), int(columns)))]
 
 

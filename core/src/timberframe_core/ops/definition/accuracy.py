@@ -24,13 +24,16 @@ class Exact(Accuracy):
     one operation on operands of the op's own dtype, where the rounding to float32 before changes nothing. An operation
     with a float32 beside them, such as an attr, rounds twice: it is ``Pointwise(float32=0.5, float64=0.5)``. Any NaN
     matches any NaN. signed_zero says whether the sign of a zero is determined too; of equal zeros, a maximum may return
-    either.
+    either. ordered_zeros: its reference takes -0 for the smaller of them, as IEEE 754-2019's maximum does, which a
+    device must do where its profile says that it does.
     """
 
     signed_zero: bool = True
+    ordered_zeros: bool = False
 
 
 EXACT = Exact()
+ANY_ZERO = Exact(signed_zero=False)
 
 
 @dataclass(frozen=True)

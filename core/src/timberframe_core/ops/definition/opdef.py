@@ -88,13 +88,21 @@ class NotDifferentiable:
     """Stands in the gradient slot of an op that has no gradient, with the reason.
 
     constant: the outputs are constant almost everywhere, so that the gradient of 0 that users get is the derivative.
-    missing: there is a derivative which is written neither here nor in TensorFlow. A gradient that passes the op is an
-    error then, as there, since a sum would silently lack its part.
     """
 
     reason: str
     constant: bool = False
-    missing: bool = False
+
+
+@dataclass(frozen=True)
+class MissingGradient:
+    """Stands in the gradient slot of an op that has a derivative, which is declared neither here nor by TensorFlow.
+
+    A gradient that would have to pass the op raises NotFoundError, which is a LookupError, and gives the reason: a sum
+    of which one part is left out would be wrong. tf.RegisterGradient can register one.
+    """
+
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -199,7 +207,8 @@ class OpDef:
         all values of `shape_inputs`); then the result must be fully known unless `bound` is given.
     reference: ``f(attrs, *inputs) -> array or tuple`` in NumPy; the arrays have the op's dtypes, or float64/complex128
         when conformance needs more precision, so it must not assume one. List inputs arrive flat.
-    gradient: ``f(op, *output_gradients) -> list of tensors or None``, or NotDifferentiable(reason).
+    gradient: ``f(op, *output_gradients) -> list of tensors or None``, NotDifferentiable(reason) or
+        MissingGradient(reason).
     gradient_takes_slices: the gradients of the outputs may arrive as IndexedSlices; else they are made dense before.
     constant_inputs, constant_outputs: inputs that the gradient treats as constants although the outputs depend on them,
         and outputs that it treats as constants although they depend on the inputs; conformance expects no derivative.
@@ -264,7 +273,7 @@ class OpDef:
     doc: str
     shape: ShapeFunction
     reference: Reference | None = None
-    gradient: Callable[..., Any] | NotDifferentiable | None = None
+    gradient: Callable[..., Any] | NotDifferentiable | MissingGradient | None = None
     gradient_takes_slices: bool = False
     constant_inputs: tuple[str, ...] = ()
     constant_outputs: tuple[str, ...] = ()

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from timberframe_core.arguments import instance
-from timberframe_core.errors import AlreadyExistsError, InvalidTypeError, NotFoundError
+from timberframe_core.errors import InvalidTypeError, NameTakenError, NotFoundError
 from timberframe_core.ops.definition import registry
-from timberframe_core.ops.definition.opdef import NotDifferentiable
+from timberframe_core.ops.definition.opdef import MissingGradient, NotDifferentiable
 
 Gradient = Callable[..., Any]
 
@@ -22,7 +22,7 @@ class RegisterGradient:
     """A decorator that registers a gradient function under a name: that of an op which has none, or one of its own.
 
     The function takes the operation and a gradient for each of its outputs, and returns one for each input, or None.
-    Raises AlreadyExistsError where the name has a gradient.
+    Raises NameTakenError, an AlreadyExistsError and KeyError, where the name has a gradient.
     """
 
     def __init__(self, op_type: str) -> None:
@@ -43,7 +43,7 @@ def not_differentiable(op_type: str) -> None:
 
 def _register(name: str, gradient: Gradient | NotDifferentiable) -> None:
     if find(name) is not None:
-        raise AlreadyExistsError(
+        raise NameTakenError(
             f"RegisterGradient '{name}': has a gradient already; register it under a new name, which "
             "Graph.gradient_override_map can name for an op"
         )
@@ -60,7 +60,7 @@ def find(name: str) -> Gradient | NotDifferentiable | None:
     found = _gradients.get(name)
     if found is None:
         op = registry.find(name)
-        found = None if op is None else op.gradient
+        found = None if op is None or isinstance(op.gradient, MissingGradient) else op.gradient
     return found
 
 

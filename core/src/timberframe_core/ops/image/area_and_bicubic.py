@@ -9,7 +9,7 @@ import numpy as np
 
 from timberframe_core.ops.definition.accuracy import Accumulation
 from timberframe_core.ops.definition.gradients import apply_op, shape_of
-from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import late_errors
 from timberframe_core.ops.image.interpolation import Weights, area, bicubic, resized, spread
@@ -133,7 +133,7 @@ _define_resize(
 _define_resize(
     "Area",
     area,
-    NotDifferentiable("TensorFlow gives resizing by area no gradient either"),
+    MissingGradient("TensorFlow gives resizing by area none either"),
     "Images of another size, each pixel being the mean of those that it covers.",
     half=False,
 )

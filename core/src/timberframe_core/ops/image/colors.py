@@ -9,11 +9,11 @@ import numpy as np
 
 from timberframe_core.ops.definition.accuracy import Bound
 from timberframe_core.ops.definition.gradients import apply_op
-from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.shapes import Shape, format_shape
 
-_COLOR = NotDifferentiable("TensorFlow gives changes of hue and saturation no gradient either", missing=True)
+_COLOR = MissingGradient("TensorFlow gives changes of hue and saturation none either")
 _FLOATS = "T: {half, bfloat16, float, double} = DT_FLOAT"
 _HALF_AND_FLOAT = "T: {half, float} = DT_FLOAT"
 _SHAPES = ((3,), (1, 3), (0, 3), (7, 13, 3), (2, 4, 5, 3))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.ops.definition.accuracy import Accumulation, Pointwise
+from timberframe_core.ops.definition.accuracy import Accumulation, Exact, Pointwise
 from timberframe_core.ops.definition.gradients import apply_op, broadcast_gradients, conjugate, of_values
 from timberframe_core.ops.definition.opdef import UNKNOWN, Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
@@ -144,12 +144,15 @@ binary_op(
 )
 
 
+_ORDERED_ZEROS = Exact(signed_zero=False, ordered_zeros=True)
+
+
 def _maximum(attrs: Attrs, x: Any, y: Any) -> Any:
-    return np.where((x < y) | (y != y), y, x)
+    return np.where((x < y) | (y != y) | ((x == y) & np.signbit(x)), y, x)
 
 
 def _minimum(attrs: Attrs, x: Any, y: Any) -> Any:
-    return np.where((y < x) | (y != y), y, x)
+    return np.where((y < x) | (y != y) | ((x == y) & ~np.signbit(x)), y, x)
 
 
 def _extreme_gradient(op: Any, grad: Any, first_wins: Any) -> list[Any]:
@@ -164,6 +167,7 @@ binary_op(
     "The larger of x and y by element; NaN where either is NaN.",
     _maximum,
     _REAL_NUMBERS,
+    accuracy=_ORDERED_ZEROS,
     value=host_value(max),
     total_value=True,
     gradient=lambda op, grad: _extreme_gradient(op, grad, op.inputs[0] >= op.inputs[1]),
@@ -174,6 +178,7 @@ binary_op(
     "The smaller of x and y by element; NaN where either is NaN.",
     _minimum,
     _REAL_NUMBERS,
+    accuracy=_ORDERED_ZEROS,
     value=host_value(min),
     total_value=True,
     gradient=lambda op, grad: _extreme_gradient(op, grad, op.inputs[0] <= op.inputs[1]),

@@ -9,7 +9,7 @@ import numpy as np
 
 from timberframe_core.dtypes import NUMERIC, as_dtype, int32
 from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.ops.definition.accuracy import EXACT, Accumulation
+from timberframe_core.ops.definition.accuracy import ANY_ZERO, Accumulation
 from timberframe_core.ops.definition.gradients import (
     apply_op,
     conjugate,
@@ -203,7 +203,7 @@ def _define_sorted(kind: str, verb: str) -> None:
         reference=_sorted_reference(kind),
         gradient=_SORTED_GRADIENTS[kind],
         shape_inputs=("segment_ids",),
-        accuracy=EXACT
+        accuracy=ANY_ZERO
         if kind in ("Min", "Max")
         else Accumulation(lambda attrs, data, segment_ids: longest(segment_ids)),
         samples=_sorted_samples,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.dtypes import int32
-from timberframe_core.ops.definition.accuracy import EXACT, Accumulation
+from timberframe_core.ops.definition.accuracy import ANY_ZERO, Accumulation
 from timberframe_core.ops.definition.gradients import (
     apply_op,
     conjugate,
@@ -151,7 +151,7 @@ def _define_unsorted(kind: str, verb: str, empty: str) -> None:
         reference=_unsorted_reference(kind),
         gradient=_UNSORTED_GRADIENTS[kind],
         shape_inputs=("num_segments",),
-        accuracy=EXACT if kind in ("Min", "Max") else Accumulation(lambda attrs, data, ids, count: longest(ids)),
+        accuracy=ANY_ZERO if kind in ("Min", "Max") else Accumulation(lambda attrs, data, ids, count: longest(ids)),
         samples=_unsorted_samples,
         errors=_unsorted_errors,
     )

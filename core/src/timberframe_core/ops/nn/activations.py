@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.ops.definition.accuracy import EXACT, Accuracy, Pointwise
+from timberframe_core.ops.definition.accuracy import ANY_ZERO, EXACT, Accuracy, Pointwise
 from timberframe_core.ops.definition.gradients import apply_op
 from timberframe_core.ops.definition.opdef import Attrs, define_op
 from timberframe_core.ops.definition.samples import Arg, Sample
@@ -120,6 +120,7 @@ _activation(
     _relu,
     by_output(_gradient_op("ReluGrad")),
     _REAL_NUMBERS.replace("}", ", qint8}"),
+    ANY_ZERO,
 )
 _activation(
     "Relu6",
@@ -127,6 +128,7 @@ _activation(
     _relu6,
     by_output(_gradient_op("Relu6Grad")),
     _REAL_NUMBERS,
+    ANY_ZERO,
     values=(5.99, 6.0, 6.01, -0.0),
 )
 _activation(

@@ -11,7 +11,7 @@ import numpy as np
 from timberframe_core.dtypes import as_dtype, float32
 from timberframe_core.ops.definition.accuracy import EXACT, Accumulation
 from timberframe_core.ops.definition.gradients import apply_op
-from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import late_errors
 from timberframe_core.ops.nn.windows import (
@@ -171,7 +171,7 @@ _DECLARED = (
     "rates: list(int) >= 4",
     "padding: {'SAME', 'VALID'}",
 )
-_NO_SECOND = NotDifferentiable("TensorFlow has no second derivative of dilation", missing=True)
+_NO_SECOND = MissingGradient("TensorFlow has no second derivative of dilation either")
 
 DILATION = define_op(
     "Dilation2D",

@@ -14,7 +14,7 @@ import numpy as np
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.accuracy import Accumulation
 from timberframe_core.ops.definition.gradients import apply_op, shape_of
-from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import late_errors, merge_shapes
 from timberframe_core.ops.random.philox import Philox, to_float64
@@ -24,7 +24,7 @@ _TYPES = "T: {float, double, int32, int64}"
 _OVERLAPPING = "overlapping: bool = false"
 OUTSIDE = "a pooling sequence is {0} for a size of {1}; it must lie within it"
 """What is wrong about an input, for all devices."""
-_LINEAR = NotDifferentiable("TensorFlow gives the gradient of fractional pooling no gradient either", missing=True)
+_LINEAR = MissingGradient("TensorFlow gives the gradient of fractional pooling none either")
 
 
 def _pooled(size: int | None, ratio: float) -> int | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from timberframe_core.ops.definition.accuracy import Bound
 from timberframe_core.ops.definition.gradients import apply_op, sum_to_shape
-from timberframe_core.ops.definition.opdef import Attrs, NotDifferentiable
+from timberframe_core.ops.definition.opdef import Attrs, MissingGradient
 from timberframe_core.ops.definition.samples import Arg, Sample
 from timberframe_core.ops.math.binary import binary_op, value_sample
 from timberframe_core.ops.math.incomplete_gamma import SHAPES, UNIT, gamma_sample_slope
@@ -48,5 +48,5 @@ binary_op(
         _error, "8 roundings in float64 for each term of the series or fraction, of which 9 sqrt(alpha) count"
     ),
     samples=_samples,
-    gradient=NotDifferentiable("TensorFlow has no second derivative either", missing=True),
+    gradient=MissingGradient("TensorFlow has no second derivative either"),
 )

@@ -10,7 +10,7 @@ import numpy as np
 
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.gradients import apply_op
-from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, NotDifferentiable, define_op
 from timberframe_core.ops.math.segments import NUMBERS
 from timberframe_core.ops.sparse.shapes import Parts, check_parts, count_of, flat, rank_of, some, unflat
 from timberframe_core.shapes import Shape, format_shape
@@ -154,7 +154,7 @@ define_op(
     doc="The gradient of the values of SparseSlice: zero for those outside the part.",
     shape=lambda c: [None if c.shapes[1] is None else c.shapes[1][:1]],
     reference=_sliced_backward,
-    gradient=NotDifferentiable("TensorFlow has no second derivative of a part of a sparse tensor", missing=True),
+    gradient=MissingGradient("TensorFlow has no second derivative of a part of a sparse tensor either"),
     on_host=True,
 )
 

@@ -10,7 +10,7 @@ import numpy as np
 from timberframe_core.dtypes import int64
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.gradients import apply_op, constant
-from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, define_op
 from timberframe_core.ops.math.segments import NUMBERS, REALS
 from timberframe_core.ops.sparse.shapes import check_parts, count_of, flat, some, unflat
 from timberframe_core.shapes import Shape
@@ -94,7 +94,7 @@ for _kind, _combine, _types in (("Sum", np.add, NUMBERS), ("Max", np.maximum, RE
         reference=_reference,
         gradient=_sum_gradient
         if _kind == "Sum"
-        else NotDifferentiable("TensorFlow has no gradient of the largest elements of a sparse tensor", missing=True),
+        else MissingGradient("TensorFlow has none of the largest elements of a sparse tensor either"),
         on_host=True,
     )
     define_op(
@@ -105,7 +105,7 @@ for _kind, _combine, _types in (("Sum", np.add, NUMBERS), ("Max", np.maximum, RE
         doc=f"{_what}, as a sparse tensor.",
         shape=lambda c: (check_parts(c, label="input"), some(None))[1],
         reference=_sparse_reference,
-        gradient=NotDifferentiable("TensorFlow has no gradient of reductions that are sparse"),
+        gradient=MissingGradient("TensorFlow has none of reductions that are sparse either"),
         on_host=True,
     )
 

@@ -23,9 +23,7 @@ from timberframe_core.runtime.runner import Runner
 
 _NO_EFFECT = frozenset({"variable", "read_variable", "placeholder", "constant", "no_op"})
 _DIRECT = 64  # kinds of arguments whose shortest way is kept
-_MOST_ROUNDS = (
-    64  # of gradients of gradients until nothing further has to be kept; each needs more of the forward graph
-)
+_ROUNDS = 8  # of gradients of gradients, until nothing further has to be kept
 
 
 class FunctionGraph(FuncGraph):
@@ -158,7 +156,7 @@ class _Forward:
 
     def __init__(self, function: TracedFunction, higher: bool) -> None:
         kept: list[Tensor] = []
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(_ROUNDS):
             results = [*function.outputs, *(kept if higher else ())]
             self._differentiable = [i for i, t in enumerate(results) if is_differentiable(t)]
             made, seeds, needed = function.differentiated([results[i] for i in self._differentiable])
@@ -168,8 +166,8 @@ class _Forward:
                 break
         else:
             raise InternalError(
-                f"tf.function '{function.graph.name}': the gradients of its gradients need more of it after "
-                f"{_MOST_ROUNDS} rounds still; they must come to an end"
+                f"function '{function.graph.name}': after {_ROUNDS} rounds its gradient still needs tensors without a "
+                f"gradient of their own, such as '{further[0].name}'; its higher derivatives would lack their part"
             )
         graph = function.graph
         self.runner = _Runner(graph, function._feeds(), [*function.outputs, *kept], function._effects)

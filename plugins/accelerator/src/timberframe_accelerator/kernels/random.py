@@ -14,7 +14,16 @@ from timberframe_core.ops.definition import registry
 from timberframe_core.ops.random.rejection_draws import INVALID_BOUNDS, NOTHING_ACCEPTED
 from timberframe_core.ops.random.stateful import EMPTY_RANGE
 from timberframe_core.ops.random.stateless_source import UNKNOWN_ALGORITHM
-from timberframe_sdk import InternalError, InvalidArgumentError, KernelDef, KernelNode, Launcher, passed_inputs
+from timberframe_sdk import (
+    DEPENDS,
+    InternalError,
+    InvalidArgumentError,
+    KernelDef,
+    KernelNode,
+    Launcher,
+    Support,
+    passed_inputs,
+)
 from timberframe_sdk.plans.streams import (
     SeedOrigin,
     StreamOrigin,
@@ -30,6 +39,9 @@ _RANGE = InvalidArgumentError, EMPTY_RANGE
 _BOUNDS = (InvalidArgumentError, INVALID_BOUNDS), (InternalError, NOTHING_ACCEPTED)
 _MOST_STREAMS = 1 << 18  # work-items that open a generator: of seeds that costs as much as a block
 _MOST_SUMS = 1 << 26  # bytes of running sums that are held at a time
+_EXCHANGES = "draw_partners", "list_exchanges", "follow_exchanges"
+"""The kernels that make the order of a shuffle."""
+_SHUFFLE_TABLES = 4 * 4  # bytes for each row: the order, and the three tables that it is made of
 _ONE_ITEM = (GROUP,), (GROUP,)  # one work-item of a group does it all
 
 
@@ -185,15 +197,16 @@ def categories(node: KernelNode) -> Launcher:
 
 
 def shuffle(node: KernelNode) -> Launcher:
-    """Rows in a random order, which one work-item makes and all apply."""
+    """Rows in a random order: the exchanges that make it are drawn, listed by their partners, and followed."""
     device: Any = node.device
     value, stream = node.inputs[0], _Stream(node)
     rows = value.shape[0] if value.shape and value.size > 1 else 1
-    index, name = index_type(value.size), index_name(value.size)
-    node.workspace(np.dtype(index).itemsize * rows)
-    permute = device.function(Source.file("random_discrete.h", INDEX=name, **stream.macros), "tf_permute")
-    rest = Source.file("random_rows.h", T=bits_name(value.dtype), INDEX=name)
+    node.workspace(_SHUFFLE_TABLES * rows)
+    source = Source.file("random_discrete.h", **stream.macros)
+    draw, link, follow = (device.function(source, f"tf_{name}") for name in _EXCHANGES)
+    rest = Source.file("random_rows.h", T=bits_name(value.dtype), INDEX=index_name(value.size))
     order_rows = device.function(rest, "tf_order_rows")
+    index, count = index_type(value.size), np.int32(rows)
     size, inner = index(value.size), index(value.size // max(1, rows))
     items, group = spread(value.size)
 
@@ -201,12 +214,22 @@ def shuffle(node: KernelNode) -> Launcher:
         opened = stream.arguments(arrays)
         out, order = arrays[stream.passed : stream.passed + 2]
         if rows > 1:
-            permute(*_ONE_ITEM, *opened, order, index(rows))
+            draw(*spread(min(rows, _MOST_STREAMS)), *opened, order, count)
+            link(*spread(rows), order, count)
+            follow(*spread(rows), order, count)
             order_rows(items, group, arrays[0], order, out, size, inner)
         elif value.size:
             device.copy(arrays[0], out)
 
     return failing(launch, _ALGORITHM)
+
+
+def few_rows(node: KernelNode) -> Support:
+    """`suits` of a shuffle, whose tables hold int32."""
+    rows = node.inputs[0].shape[0] if node.inputs[0].shape else 1
+    if rows < 0:
+        return DEPENDS
+    return None if rows < 2**31 else f"it shuffles fewer than {2**31} rows; there are {rows}"
 
 
 def key_counter(node: KernelNode) -> Launcher:
@@ -239,6 +262,10 @@ _GAMMA = _rejected("gamma_number", "alpha")
 _POISSON = _rejected("poisson_number", "rate")
 _STATELESS_POISSON = _rejected("poisson_number", "lam")
 _IN_FLOAT64 = (_GAMMA, _POISSON, _STATELESS_POISSON, binomial, categories)
+_SUITS: dict[Builder, Callable[[KernelNode], Support]] = {
+    **dict.fromkeys(_IN_FLOAT64, needs_float64),
+    shuffle: few_rows,
+}
 
 
 def _stateless(name: str, build: Builder, types: tuple[str, ...]) -> dict[str, tuple[Builder, Any]]:
@@ -281,7 +308,7 @@ def _can_fail(op: str) -> bool:
 
 KERNELS = [
     *(
-        KernelDef(op, "", build, types, status=_can_fail(op), suits=needs_float64 if build in _IN_FLOAT64 else None)
+        KernelDef(op, "", build, types, status=_can_fail(op), suits=_SUITS.get(build))
         for op, (build, types) in _BUILDERS.items()
     ),
     KernelDef("StatelessRandomGetAlg", "", algorithm),

@@ -26,9 +26,9 @@ HEADER = Path(__file__).with_name("cuda.h")
 MOST_ITEMS = 1024
 """Work-items of a group, as on every GPU of today."""
 _STACK = 64 * 1024
-_FLAGS = (
+FLAGS = (
     "-std=c++17", "-O1", "-fPIC", "-shared", "-w", "-ffp-contract=off", "-fno-math-errno", "-fwrapv",
-    "-fsanitize=bounds", "-fsanitize-undefined-trap-on-error",
+    "-fsanitize=bounds,alignment", "-fsanitize-undefined-trap-on-error",  # what ends a GPU's context ends the process
 )  # fmt: skip
 _ENTRIES = """
 extern "C" int launch_{0}(void **arguments, const unsigned *sizes, int backwards, char *stacks) {{
@@ -103,7 +103,7 @@ def compiled(source: str) -> Path:
     if path is None:
         raise RuntimeError("no C++ compiler is installed; kernels cannot be run on the CPU")
     headers = headers_digest(source, header_folders(), [HEADER])
-    key = hashlib.sha256("\0".join((source, headers, path, _ENTRIES, *_FLAGS)).encode()).hexdigest()[:32]
+    key = hashlib.sha256("\0".join((source, headers, path, _ENTRIES, *FLAGS)).encode()).hexdigest()[:32]
     folder = Path(os.environ.get("TIMBERFRAME_CACHE") or user_cache_path("timberframe")) / "cuda_on_cpu"
     library = folder / f"{key}.so"
     if library.exists():
@@ -116,7 +116,7 @@ def compiled(source: str) -> Path:
         entries = "".join(_ENTRIES.format(kernel) for kernel in re.findall(r"__global__ void (\w+)", text))
         barriers = text.count("emulated_barrier(") > 1  # the first is its definition
         entries += f'extern "C" {{ int has_barriers = {int(barriers)}; }}\n'
-        _compile(path, [*_FLAGS, "-D__global__=", "-o", str(made)], text + entries)
+        _compile(path, [*FLAGS, "-D__global__=", "-o", str(made)], text + entries)
         made.replace(library)
     return library
 

@@ -6,27 +6,11 @@
  * from a multiple of LANES on, are neighbouring channels of one tap; further macros: those of product.h, LEFT_SWAPPED
  * being 1 for the gradient by the filter.
  *
- * sizes: the words below, then the words of each phase. A phase is the pixels of the target that lie a step apart: the
- * only one of a convolution, and those of a gradient by the input with strides, which meet the same taps.
- * BY_...: multiplier and shift of tf_quotient for the counts.
- * terms: five rows of sizes[TERMS] numbers: where the tap lies from the pixel in depth, height and width, the offset of
- * the element from the pixel's first, and the term's line in the filter. Terms after a phase's last, up to a multiple
- * of the tile's depth, lie FAR outside. */
+ * sizes, terms: see pixels.h. */
 #include <timberframe/accelerator/product.h>
 
-#include <timberframe/accelerator/division.h>
+#include <timberframe/accelerator/pixels.h>
 
-enum {
-  SOURCE_DEPTH, SOURCE_HEIGHT, SOURCE_WIDTH, SOURCE_CHANNELS, STEP_DEPTH, STEP_HEIGHT, STEP_WIDTH,
-  TARGET_DEPTH, TARGET_HEIGHT, TARGET_WIDTH, TARGET_CHANNELS, APART_DEPTH, APART_HEIGHT, APART_WIDTH,
-  BATCH, GROUPS, GROUP_CHANNELS, GROUP_COLUMNS, GROUP_LINES, FILTER_PITCH, FILTER_STEP, TERMS, PHASES
-};
-enum {
-  FIRST_DEPTH, FIRST_HEIGHT, FIRST_WIDTH, COUNT_DEPTH, COUNT_HEIGHT, COUNT_WIDTH, FIRST_TERM, TERM_COUNT,
-  BY_DEPTH, BY_HEIGHT = BY_DEPTH + 2, BY_WIDTH = BY_HEIGHT + 2, PHASE_WORDS = BY_WIDTH + 2
-};
-
-#define FAR (-(1 << 30))
 #if LEFT_SWAPPED
 #define PIXELS DEPTH
 #define SPAN TILE_ROWS
@@ -34,9 +18,6 @@ enum {
 #define PIXELS TILE_ROWS
 #define SPAN DEPTH
 #endif
-
-#define QUOTIENT(n, dimension) \
-  tf_quotient(n, phase[COUNT_##dimension], phase[BY_##dimension], phase[BY_##dimension + 1])
 
 /* Pixel `number` of a phase: its position in the source, and the offset of its first element there. */
 TF_INLINE void tf_find_pixel(TF_GLOBAL const int32_t *sizes, TF_GLOBAL const int32_t *phase, int32_t number,
@@ -53,28 +34,12 @@ TF_INLINE void tf_find_pixel(TF_GLOBAL const int32_t *sizes, TF_GLOBAL const int
   *source = inside ? (line * sizes[SOURCE_WIDTH] + position[2]) * sizes[SOURCE_CHANNELS] : 0;
 }
 
-/* The offset of its first element in the target. */
-static inline int64_t tf_target_offset(TF_GLOBAL const int32_t *sizes, TF_GLOBAL const int32_t *phase, int32_t number) {
-  const int32_t row = QUOTIENT(number, WIDTH), x = number - row * phase[COUNT_WIDTH];
-  const int32_t plane = QUOTIENT(row, HEIGHT), y = row - plane * phase[COUNT_HEIGHT];
-  const int32_t image = QUOTIENT(plane, DEPTH), z = plane - image * phase[COUNT_DEPTH];
-  int64_t offset = (int64_t)image * sizes[TARGET_DEPTH] + phase[FIRST_DEPTH] + z * sizes[APART_DEPTH];
-  offset = offset * sizes[TARGET_HEIGHT] + phase[FIRST_HEIGHT] + y * sizes[APART_HEIGHT];
-  offset = offset * sizes[TARGET_WIDTH] + phase[FIRST_WIDTH] + x * sizes[APART_WIDTH];
-  return offset * sizes[TARGET_CHANNELS];
-}
-
 /* PIXELS pixels from `first` on. */
 TF_INLINE void tf_find_pixels(TF_GLOBAL const int32_t *sizes, TF_GLOBAL const int32_t *phase, int32_t first,
                               int32_t count, TF_LOCAL int32_t *positions, TF_LOCAL int64_t *sources) {
   for (int32_t i = tf_local_id(1) * LANES + tf_local_id(0); i < PIXELS; i += LANES * LINES)
     tf_find_pixel(sizes, phase, first + i, count, positions + 3 * i, sources + i);
 }
-
-#define IS_INSIDE(sizes, position, z, y, x)                              \
-  ((uint32_t)((position)[0] + (z)) < (uint32_t)(sizes)[SOURCE_DEPTH] &&  \
-   (uint32_t)((position)[1] + (y)) < (uint32_t)(sizes)[SOURCE_HEIGHT] && \
-   (uint32_t)((position)[2] + (x)) < (uint32_t)(sizes)[SOURCE_WIDTH])
 
 /* The elements of SPAN terms, of which `terms` is the first, for each of the pixels; zeros outside the image. */
 TF_INLINE void tf_gather_tile(TF_GLOBAL const TF_STORAGE(T) *image, TF_GLOBAL const int32_t *sizes,

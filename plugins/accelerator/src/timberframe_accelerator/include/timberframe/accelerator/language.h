@@ -40,6 +40,7 @@
 #define tf_group_id(d) get_group_id(d)
 #define tf_group_count(d) get_num_groups(d)
 #define tf_atomic_add_int32(p, v) atomic_add((volatile __global int *)(p), v)
+#define tf_atomic_exchange_int32(p, v) atomic_xchg((volatile __global int *)(p), v)
 #define tf_atomic_exchange_if_int32(p, expected, v) atomic_cmpxchg((volatile __global int *)(p), expected, v)
 
 static inline float tf_float32_from_float16(uint16_t bits) {
@@ -72,6 +73,7 @@ static inline uint16_t tf_float16_from_float32(float x) {
 #define tf_group_id(d) ((int64_t)tf_axis(blockIdx, d))
 #define tf_group_count(d) ((int64_t)tf_axis(gridDim, d))
 #define tf_atomic_add_int32(p, v) atomicAdd((int *)(p), v)
+#define tf_atomic_exchange_int32(p, v) atomicExch((int *)(p), v)
 #define tf_atomic_exchange_if_int32(p, expected, v) atomicCAS((int *)(p), expected, v)
 
 #if defined(__CUDA_ARCH__) /* a compiler for the CPU, which tests put these sources to, has functions of its own */

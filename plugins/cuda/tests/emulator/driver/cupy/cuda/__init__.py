@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from cuda_on_cpu.program import Program
+from cuda_on_cpu.queues import Queue
 from cupy.cuda import cublas as cublas
 from cupy.cuda import driver as driver
 from cupy.cuda import memory as memory
@@ -36,20 +36,30 @@ class Device:
 
 class Event:
     def __init__(self, block: bool = False, disable_timing: bool = False) -> None:
-        self.ptr = next(runtime.numbers)
-        self.timed, self.recorded = not disable_timing, 0.0
+        self.ptr, self.timed = runtime.EventNumber(next(runtime.numbers)), not disable_timing
+        runtime.marks[self.ptr] = None
+
+    @property
+    def mark(self) -> runtime.Mark | None:
+        return runtime.marks[self.ptr]
 
     def record(self, stream: Stream) -> None:
         runtime.check_stream(stream.ptr)
-        self.recorded = time.perf_counter()
+        runtime.marks[self.ptr] = runtime.Mark(stream.ptr)
 
-    def synchronize(self) -> None: ...
+    def synchronize(self) -> None:
+        if self.mark is not None:
+            self.mark.wait()
+        runtime.check_alive()
 
 
-def get_elapsed_time(start: Event, end: Event) -> float:
+def get_elapsed_time(start_event: Event, end_event: Event) -> float:
     """Milliseconds between two events."""
-    if not (start.timed and end.timed):
+    start, end = start_event.mark, end_event.mark
+    if not (start_event.timed and end_event.timed and start and end):
         raise runtime.CUDARuntimeError(400)  # cudaErrorInvalidResourceHandle
+    if not (start.over() and end.over()):
+        raise runtime.CUDARuntimeError(600)  # cudaErrorNotReady
     return 1000 * (end.recorded - start.recorded)
 
 
@@ -57,6 +67,12 @@ class Stream:
     def __init__(self, null: bool = False, non_blocking: bool = False) -> None:
         self.ptr, self.device_id = next(runtime.numbers), runtime.getDevice()
         runtime.streams[self.ptr] = self.device_id
+        if runtime.ASYNCHRONOUS:
+            runtime.queues[self.ptr] = Queue()
+
+    def __del__(self) -> None:
+        if (queue := runtime.queues.pop(getattr(self, "ptr", 0), None)) is not None:
+            queue.close()
 
     def __enter__(self) -> Stream:
         runtime.check_stream(self.ptr)
@@ -69,10 +85,14 @@ class Stream:
     def synchronize(self) -> None:
         if self.ptr in runtime.captured:
             raise runtime.CUDARuntimeError(900)  # cudaErrorStreamCaptureUnsupported
+        runtime.synchronize(self.ptr)
+        runtime.check_alive()
 
-    def wait_event(self, event: Event) -> None: ...
+    def wait_event(self, event: Event) -> None:
+        if event.mark is not None:
+            event.mark.hold(self.ptr)
 
-    def begin_capture(self) -> None:
+    def begin_capture(self, mode: int | None = None) -> None:
         runtime.check_stream(self.ptr)
         runtime.captured[self.ptr] = []
 
@@ -89,7 +109,7 @@ class Graph:
         assert stream.device_id == self._device
         runtime.graphs_launched += 1
         for one in self._work:
-            one()
+            runtime.do(stream.ptr, one)
 
 
 class Function:
@@ -104,7 +124,12 @@ class Function:
             raise driver.CUDADriverError(400)
         items = [n * b for n, b in zip(grid, block, strict=True)]
         given = [a.ptr if isinstance(a, MemoryPointer) else a for a in args]
-        runtime.do(stream.ptr, lambda: self._program.launch(self._name, self._parameters, items, block, given))
+
+        def work() -> None:
+            self._program.launch(self._name, self._parameters, items, block, given)
+            runtime.check_fault(self._name, self._device)
+
+        runtime.do(stream.ptr, work)
 
 
 class Module:

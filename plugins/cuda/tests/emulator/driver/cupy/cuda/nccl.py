@@ -11,12 +11,18 @@ from multiprocessing.connection import Client, Connection, Listener
 import ml_dtypes
 import numpy as np
 
+from cupy._version import __version__
 from cupy.cuda import runtime
 
 available = True
+UniqueId = bytes if int(__version__.split(".")[0]) >= 14 else tuple
+"""Of what type CuPy gives and takes unique ids: since version 14 bytes, before that tuples of int8."""
 NCCL_SUM = 0
-NCCL_INT32, NCCL_INT64, NCCL_FLOAT16, NCCL_FLOAT32, NCCL_FLOAT64, NCCL_BFLOAT16 = 2, 4, 6, 7, 8, 9
-_DTYPES = {2: np.int32, 4: np.int64, 6: np.float16, 7: np.float32, 8: np.float64, 9: ml_dtypes.bfloat16}
+NCCL_INT8, NCCL_UINT8, NCCL_INT32, NCCL_UINT32, NCCL_INT64, NCCL_UINT64 = range(6)
+NCCL_FLOAT16, NCCL_FLOAT32, NCCL_FLOAT64, NCCL_BFLOAT16 = 6, 7, 8, 9
+_DTYPES = dict(enumerate((np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64))) | {
+    6: np.float16, 7: np.float32, 8: np.float64, 9: ml_dtypes.bfloat16,
+}  # fmt: skip
 _ID_BYTES = 128
 
 
@@ -30,11 +36,11 @@ def get_version() -> int:
     return 22705
 
 
-def get_unique_id() -> tuple[int, ...]:
+def get_unique_id() -> bytes | tuple[int, ...]:
     listener = Listener(("127.0.0.1", 0))
     threading.Thread(target=_serve, args=(listener,), daemon=True).start()
     address = str(listener.address[1]).encode().ljust(_ID_BYTES, b"\xff")
-    return tuple(np.frombuffer(address, np.int8).tolist())
+    return address if UniqueId is bytes else tuple(np.frombuffer(address, np.int8).tolist())
 
 
 def _serve(listener: Listener) -> None:
@@ -62,12 +68,15 @@ def groupEnd() -> None: ...
 
 
 class NcclCommunicator:
-    def __init__(self, ndev: int, commId: tuple[int, ...], rank: int) -> None:
+    def __init__(self, ndev: int, commId: bytes | tuple[int, ...], rank: int) -> None:
+        if type(commId) is not UniqueId:
+            raise TypeError(f"expected {UniqueId.__name__}, got {type(commId).__name__}")
         assert len(commId) == _ID_BYTES
-        port = np.array(commId, np.int8).tobytes().rstrip(b"\xff")
+        port = (commId if isinstance(commId, bytes) else np.array(commId, np.int8).tobytes()).rstrip(b"\xff")
         self._size, self._rank, self._device = ndev, rank, runtime.getDevice()
         self._hub: Connection | None = Client(("127.0.0.1", int(port)))
         self._hub.send((ndev, rank))
+        self._status = 0
 
     def abort(self) -> None:
         if self._hub is not None:
@@ -75,8 +84,8 @@ class NcclCommunicator:
             self._hub = None
 
     def check_async_error(self) -> None:
-        if self._hub is None:
-            raise NcclError(4)
+        if self._hub is None or self._status:
+            raise NcclError(self._status or 4)
 
     def allReduce(self, sendbuf: int, recvbuf: int, count: int, datatype: int, op: int, stream: int) -> None:
         assert op == NCCL_SUM
@@ -101,11 +110,16 @@ class NcclCommunicator:
         runtime.check_stream(stream)
         if self._hub is None or runtime.streams[stream] != self._device:
             raise NcclError(4)
-        dtype = np.dtype(_DTYPES[datatype])
-        try:
-            self._hub.send_bytes(ctypes.string_at(source, count * dtype.itemsize))
-            parts = [np.frombuffer(self._hub.recv_bytes(), dtype) for _ in range(self._size)]
-        except (EOFError, OSError) as e:
-            raise NcclError(2) from e
-        made = np.ascontiguousarray(combine(parts))
-        ctypes.memmove(target, made.ctypes.data, made.nbytes)
+        dtype, hub = np.dtype(_DTYPES[datatype]), self._hub
+
+        def exchange() -> None:
+            try:
+                hub.send_bytes(ctypes.string_at(source, count * dtype.itemsize))
+                parts = [np.frombuffer(hub.recv_bytes(), dtype) for _ in range(self._size)]
+            except (EOFError, OSError):
+                self._status = 2
+                return
+            made = np.ascontiguousarray(combine(parts))
+            ctypes.memmove(target, made.ctypes.data, made.nbytes)
+
+        runtime.do(stream, exchange)

@@ -13,7 +13,7 @@ from timberframe_accelerator import DTYPES, UNSUPPORTED_OPS, AcceleratorDevice, 
 from timberframe_accelerator.kernels import accelerator_kernels
 from timberframe_acmeopencl import driver, kernels
 
-timberframe_contract = (2, 0)
+timberframe_contract = (2, 15)
 TYPE = "ACMEOPENCL"
 
 
@@ -31,7 +31,8 @@ class AcmeopenclDevice(AcceleratorDevice):
 
     def __init__(self, index: int, found: Any, limit: int | None) -> None:
         super().__init__(index)
-        self.queue = driver.Queue(found)
+        self.failures = sdk.Failures("launch", "copy", "compile", "queue")
+        self.queue = driver.Queue(found, self.failures.check)
         self.allocator = AcmeopenclAllocator(self.queue, limit)
         self.limits = Limits(found.max_work_group_size, found.local_mem_size, bool(found.double_fp_config))
         self.attributes = sdk.DeviceAttributes(
@@ -56,8 +57,7 @@ class AcmeopenclDevice(AcceleratorDevice):
         return tensor
 
     def copy_out(self, a: DeviceTensor) -> np.ndarray:
-        found: np.ndarray = self.start_copy_out(a).result()
-        return found
+        return np.asarray(self.start_copy_out(a).result())
 
     def start_copy_out(self, a: DeviceTensor) -> driver.Event:
         return self.queue.read(a.handle, a.dtype, a.shape)

@@ -43,9 +43,10 @@ class Event:
 
 
 class Queue:
-    """A device's queue: does what it is given in order."""
+    """A device's queue: does what it is given in order. check: raises failures asked for, see `sdk.Failures`."""
 
-    def __init__(self, device: cl.Device) -> None:
+    def __init__(self, device: cl.Device, check: Callable[[str], None]) -> None:
+        self._check = check
         self.context = cl.Context([device])
         self._queue = cl.CommandQueue(self.context)
         self.alignment = max(64, device.mem_base_addr_align // 8)  # where a part of a buffer may begin
@@ -61,17 +62,20 @@ class Queue:
 
     def copy(self, source: Any, target: Any, nbytes: int) -> None:
         """Between buffers of the device."""
+        self._check("launch")
         if nbytes:
             cl.enqueue_copy(self._queue, target, source, byte_count=nbytes)
 
     def write(self, x: np.ndarray, target: Any) -> None:
         """Copies a host array to the device; the caller may change it afterwards."""
+        self._check("copy")
         if x.size:
             host = np.require(x, requirements=["C", "A"]).reshape(-1).view(np.uint8)
             cl.enqueue_copy(self._queue, target, host, is_blocking=True)
 
     def read(self, source: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Event:
         """Copies a tensor to the host: the event's result."""
+        self._check("copy")
         x = np.empty(shape, dtype)
         if not x.size:
             return Event(cl.enqueue_marker(self._queue), x)
@@ -81,6 +85,7 @@ class Queue:
 
     def marker(self) -> Event:
         """Is done when everything before it is."""
+        self._check("queue")
         event = cl.enqueue_marker(self._queue)
         self._queue.flush()
         return Event(event)
@@ -92,6 +97,7 @@ class Queue:
             program = cl.Program(self.context, source).build(options, cache_dir=str(sdk.cache_folder("acmeopencl")))
 
         def launch(items: tuple[int, ...], group: tuple[int, ...], *arguments: Any) -> None:
+            self._check("launch")
             given = (a.handle if isinstance(a, DeviceTensor) else a for a in arguments)
             cl.Kernel(program, name)(self._queue, tuple(items), tuple(group), *given)
 

@@ -12,7 +12,7 @@ import timberframe_sdk as sdk
 from timberframe_acmepython.driver import Event, Memory, Queue, Tensor
 from timberframe_acmepython.kernels import KERNELS
 
-timberframe_contract = (2, 0)
+timberframe_contract = (2, 15)
 TYPE, MEMORY, DTYPES = "ACMEPYTHON", 1 << 30, ("float32",)
 
 
@@ -26,7 +26,8 @@ class AcmepythonDevice(sdk.KernelDevice):
 
     def __init__(self, index: int, limit: int | None) -> None:
         super().__init__(index)
-        self.queue = Queue()
+        self.failures = sdk.Failures("launch", "copy", "compile", "queue")
+        self.queue = Queue(self.failures.check)
         self.allocator = AcmepythonAllocator(limit)
         self.attributes = sdk.DeviceAttributes(memory=MEMORY, vendor="Acmepython", model="simulated", dtypes=DTYPES)
 
@@ -37,7 +38,7 @@ class AcmepythonDevice(sdk.KernelDevice):
         return self.array(self.allocator.allocate(dtype.itemsize * math.prod(shape)), 0, dtype, shape)
 
     def copy(self, source: Tensor, target: Tensor) -> None:
-        self.queue.launch(lambda x, out: np.copyto(out, x), source, target)
+        self.queue.launch(lambda x, out: np.copyto(out, x), (source, target))
 
     def copy_in(self, x: np.ndarray) -> Tensor:
         tensor = self.empty(x.dtype, x.shape)

@@ -29,7 +29,7 @@ def kernel(op: str, **rest: Any) -> Callable[[Builder], Builder]:
         @functools.wraps(build)
         def queued(node: sdk.KernelNode) -> sdk.Launcher:
             launch, function = node.device.queue.launch, build(node)  # type: ignore[attr-defined]  # our device's
-            return lambda *tensors: launch(function, *tensors)
+            return lambda *tensors: launch(function, tensors)
 
         return build
 

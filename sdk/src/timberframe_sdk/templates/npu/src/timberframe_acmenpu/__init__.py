@@ -1,0 +1,1 @@
+"""The device ACMENPU for Timberframe."""
