@@ -29,6 +29,7 @@ from timberframe_conformance.options import Options
 from timberframe_conformance.target import Target, open_target
 from timberframe_core.plugin import loader
 from timberframe_core.plugin.passes import PHASES, Pass, with_passes
+from timberframe_sdk import DeviceAttributes
 from timberframe_sdk.testing import asynchronous_device
 from timberframe_sdk.testing.loaded import loaded_plugin
 
@@ -105,10 +106,33 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[Target]:
 
 
 def test_copies_are_measured_where_a_device_has_memory_of_its_own(own_memory: Target) -> None:
-    found = transfer_measurements(own_memory)
+    found, without = transfer_measurements(own_memory)
+    assert not without
     assert [m.name for m in found] == ["copy in, 4 bytes", "copy out, 4 bytes", "copy in, 64 MiB", "copy out, 64 MiB"]
     for m in found[:2]:
         m.call()
+
+
+def test_copies_are_of_what_a_small_device_can_hold(own_memory: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_memory.device, "attributes", DeviceAttributes(memory=64 << 20))
+    found, _ = transfer_measurements(own_memory, "copy in")
+    assert [m.name for m in found if "copy in" in m.name] == ["copy in, 4 bytes", "copy in, 16 MiB"]
+
+
+def test_copies_for_which_memory_does_not_suffice_have_a_reason(
+    own_memory: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_memory.device.allocator, "limit", 1 << 20)
+    found, without = transfer_measurements(own_memory)
+    assert [m.name for m in found] == ["copy in, 4 bytes", "copy out, 4 bytes"]
+    assert "bytes was refused by the limit" in without["copy in, 64 MiB"]
+
+
+def test_workloads_whose_name_is_not_asked_for_are_not_built(small: Target) -> None:
+    found, without = kernel_measurements(small, [], "add 1M")
+    assert [m.name for m in found] == ["add 1M"]
+    assert not without
+    assert executor_measurements(small, "add 1M") == ([], {})
 
 
 def test_a_device_without_tanh_has_no_figures_of_the_executor(small: Target) -> None:

@@ -10,10 +10,14 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from timberframe_conformance import runner
+from timberframe_conformance.replay import judge_outputs
 from timberframe_conformance.reports import environment
+from timberframe_core.dtypes import as_dtype
+from timberframe_core.ops.definition import registry
 from timberframe_core.standard_output import READER_LEFT
 
 pytestmark = pytest.mark.slow
@@ -184,6 +188,15 @@ def test_repro_script_runs_alone(command: Any, tmp_path: Path) -> None:
         done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         assert "expected" in done.stdout
+        assert done.stdout.endswith("right, within the limit of the op\n")
+
+
+def test_repro_script_ends_with_status_1_where_the_outputs_are_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    x = np.float32([1.0, 2.0])
+    with pytest.raises(SystemExit) as ended:
+        judge_outputs(registry.get("Neg"), {"T": as_dtype("float32")}, [x], np.float32([-1.0, 2.0]))
+    assert ended.value.code == 1
+    assert "1 of 2 elements differ; at [1]: got np.float32(2.0)" in capsys.readouterr().out
 
 
 def test_repro_of_an_unknown_case_is_a_wrong_call(command: Any) -> None:

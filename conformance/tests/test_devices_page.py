@@ -82,3 +82,11 @@ def test_the_command_writes_a_badge_for_each_level(command: Any, tmp_path: Path)
     report.write_text(run().to_json())
     assert command("report", str(report), f"--badges={badges}")[0] == 0
     assert sorted(p.name for p in badges.iterdir()) == sorted(f"ACME-0-{level}.svg" for level in LEVELS)
+
+
+def test_the_page_of_a_vendor_names_no_file_of_this_repository() -> None:
+    found = run()
+    found.environment.pop("git", None)
+    page = devices_page([found])
+    assert "](" not in page
+    assert "commit" not in page

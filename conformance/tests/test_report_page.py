@@ -254,3 +254,13 @@ def test_a_folder_of_a_submission_is_its_report_and_bench(runs: list[Run], tmp_p
     (tmp_path / "submission.json").write_text("{}")
     found, benches = load_all([tmp_path])
     assert ([r.device["spec"] for r in found], benches) == (["/device:ACME:0"], [BENCH])
+
+
+def test_a_page_is_made_of_cases_whose_limit_is_no_number() -> None:
+    """Of an empty mean every result is right."""
+    result = Result("forward/Mean/float32/0x3#12", "forward", "Mean", {"T": "float32"}, "pass", level="core")
+    result.max_ulp, result.limit = float("nan"), float("inf")
+    device = {"spec": "/device:ACME:0", "vendor": "", "model": "", "driver": "", "dtypes": [], "unsupported_ops": {}}
+    run = Run(device, {"date": "2026-02-03T00:00:00"}, [result], 1.0, level="core")
+    assert merged([run])["runs"][0]["limit"] == [None]
+    assert html([run]).startswith("<!doctype html>")

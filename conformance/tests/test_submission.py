@@ -149,3 +149,11 @@ def test_a_run_that_is_submitted_can_be_verified(command: Any, tmp_path: Path) -
     assert status in (0, 1)
     status, output, _ = command("verify", str(tmp_path / "new"))
     assert (status, output.endswith(": verified\n")) == (0, True)
+
+
+@pytest.mark.parametrize("name", ["report.json", "submission.json"])
+def test_json_that_is_nested_too_deep_is_refused(command: Any, folder: Path, name: str) -> None:
+    (folder / name).write_text("[" * 100_000 + "]" * 100_000)
+    status, output, errors = command("verify", str(folder))
+    assert status in (1, 2)
+    assert name in output + errors

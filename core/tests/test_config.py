@@ -40,7 +40,8 @@ def test_opt_level_zero_switches_optimizations_off() -> None:
     proto.graph_options.optimizer_options.opt_level = -1
     config = tf.SessionConfig.of(proto)
     assert config.optimizations == dict.fromkeys(
-        ("cover", "cse", "dense_lists", "fold", "fuse", "hoist", "narrow", "pads", "powers", "simplify", "sink"), False
+        ("cover", "cse", "dense_lists", "fold", "fuse", "hoist", "narrow", "norms", "pads", "powers", "simplify", "sink"),
+        False,
     )
 
 
@@ -48,7 +49,7 @@ def test_a_switch_of_no_pass_is_refused_by_the_session() -> None:
     config = tf.SessionConfig(optimizations={"fyse": False})
     with pytest.raises(
         tf.errors.InvalidArgumentError,
-        match=r"names 'fyse'; known are .*fold, functionalize, fuse, hoist, narrow, pads, powers, simplify, sink",
+        match=r"names 'fyse'; known are .*fold, functionalize, fuse, hoist, narrow, norms, pads, powers, simplify, sink",
     ):
         tf.Session(graph=tf.Graph(), config=config)
 
@@ -120,3 +121,15 @@ def test_device_filters_of_a_proto_say_which_devices_a_session_uses() -> None:
 def test_a_malformed_device_filter_is_refused() -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="'/jib:ps'"):
         tf.SessionConfig(device_filters=["/jib:ps"])
+
+
+def test_options_of_a_run_may_be_set_afterwards() -> None:
+    options = tf.RunOptions()
+    options.output_partition_graphs = True
+    options.trace_level = tf.RunOptions.FULL_TRACE
+    assert options == tf.RunOptions(output_partition_graphs=True, trace_level=tf.RunOptions.FULL_TRACE)
+    assert options.trace
+    with pytest.raises(tf.errors.InvalidArgumentError, match="trace_level is 9"):
+        options.trace_level = 9
+    with pytest.raises(AttributeError, match="has no field 'tracelevel'"):
+        options.tracelevel = 1  # type: ignore[attr-defined]  # that is the point

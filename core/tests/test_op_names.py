@@ -31,6 +31,7 @@ ALLOWED = {
         "COMPARISONS": MATCHED, "_bound": MATCHED, "counter_step": MATCHED,
     },
     "core/src/timberframe_core/compiler/passes/loop_rewriter.py": {"erase_unread": MATCHED},
+    "core/src/timberframe_core/compiler/passes/norms.py": {"_CONVOLUTIONS": MATCHED, "_NORMS": MATCHED},
     "core/src/timberframe_core/compiler/passes/pads.py": {"_CONVOLUTIONS": MATCHED},
     "core/src/timberframe_core/compiler/passes/powers.py": {"_CHAINS": MADE},
     "core/src/timberframe_core/compiler/passes/sink.py": {"_SUMS": MATCHED},

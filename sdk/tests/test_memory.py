@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe_sdk import Cluster, KernelNode, Value, plan_memory
+from timberframe_sdk import Allocator, Cluster, KernelNode, Value, plan_memory
 
 FLOAT = np.dtype(np.float32)
 
@@ -126,3 +126,17 @@ def test_a_variable_that_does_not_fit_is_named(value: np.ndarray) -> None:
         said = refused(tf.Variable(value, name="v").initializer, {})
     assert "'v/Assign': allocation of 40000 bytes was refused by the limit" in said
     assert "[/device:ASYNC:0, " in said
+
+
+class FullAllocator(Allocator):
+    def raw(self, nbytes: int) -> object:
+        raise MemoryError("64 of 100 bytes are free")
+
+
+def test_where_memory_itself_is_used_up_no_limit_is_to_be_raised() -> None:
+    with pytest.raises(tf.errors.ResourceExhaustedError) as caught:
+        FullAllocator().allocate(80)
+    assert str(caught.value) == (
+        "allocation of 80 bytes was refused by the device (64 of 100 bytes are free): 0 bytes used; "
+        "free tensors or use smaller batches"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -29,6 +30,16 @@ def test_each_kind_is_a_package_in_the_tree() -> None:
 
 def test_a_package_has_all_parts(kind: str, tmp_path: Path) -> None:
     assert {p.name for p in create("tin", kind, tmp_path).iterdir()} >= PARTS
+
+
+def test_ci_compares_with_the_last_run_although_cases_fail(kind: str, tmp_path: Path) -> None:
+    """Status 1 says that cases failed; others, such as that of a wrong call, end the job."""
+    job = (create("tin", kind, tmp_path) / ".github/workflows/conformance.yml").read_text()
+    (command,) = re.findall(r"run: (conformance run .*)", job)
+    _, _, after = command.partition("page.html")
+    for status, ends in ((0, 0), (1, 0), (2, 1)):
+        assert subprocess.run(["bash", "-ec", f"(exit {status}){after}"], check=False).returncode == ends
+    assert job.index("conformance run") < job.index("conformance compare") < job.index("cache/save")
 
 
 def test_the_module_of_the_entry_point_is_there(kind: str, tmp_path: Path) -> None:

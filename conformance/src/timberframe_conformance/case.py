@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from timberframe_conformance.hypotheses.wrong import Wrong
     from timberframe_conformance.target import Target
 
 VERDICTS = ("pass", "fail", "crash", "timeout", "unsupported", "not applicable", "waived")
@@ -36,7 +37,11 @@ class CaseFailedError(AssertionError):
 
 
 class WrongValuesError(CaseFailedError):
-    """The device gave other values than the case asks for."""
+    """The device gave other values than the case asks for. wrong: the output, for hypotheses on the cause."""
+
+    def __init__(self, message: str, measured: Measured | None = None, wrong: Wrong | None = None) -> None:
+        super().__init__(message, measured)
+        self.wrong = wrong
 
 
 class UnsupportedError(Exception):

@@ -181,10 +181,10 @@ def _run(given: argparse.Namespace, console: Console) -> int:
         raise UsageError(str(e)) from e
     if given.json:
         write_report(given.json, done)
+    summary(console, done)  # before the pages, none of which may cost it
     _write(done, given)
     if given.submit:
         write_submission(given.submit, done, Path(options.profile) if options.profile else None, given.bench)
-    summary(console, done)
     if not done.results:
         raise UsageError(_why_none(options))
     untried = sorted(set(options.ops) - {r.op for r in done.results})
@@ -213,7 +213,7 @@ def _verify(given: argparse.Namespace, console: Console) -> int:
 
     try:
         run, problems = load_submission(given.folder)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
         raise UsageError(
             f"verify {given.folder}: {MANIFEST}, {REPORT} or {PROFILE} cannot be read: {e}; "
             "a folder of `conformance run --submit` is required"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -39,12 +39,19 @@ class Built:
 
 
 def build(
-    op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[Input], spec: str, *, known: bool = True, fed: bool = True
+    op: OpDef,
+    attrs: Mapping[str, Any],
+    arrays: Sequence[Input],
+    spec: str,
+    *,
+    known: bool = True,
+    fed: bool = True,
+    constants: Collection[str] = (),
 ) -> Built:
     """The graph of one node on the device `spec`.
 
-    known: placeholders have static shapes. fed: inputs are placeholders; else, and for inputs whose value shapes the
-    result unless shapes are unknown, they are constants.
+    known: placeholders have static shapes. fed: inputs are placeholders; else, for inputs whose value shapes the result
+    unless shapes are unknown, and for those named in `constants`, they are constants.
     """
     graph = Graph()
     built = Built(graph, [], {})
@@ -57,7 +64,7 @@ def build(
                     kept = as_dtype(np.asarray(value).dtype)
                     built.reads.append(apply_op("ReadVariableOp", [inputs[-1]], {"dtype": kept}))
                 continue
-            constant = not fed or (known and arg.name in op.shape_inputs)
+            constant = not fed or arg.name in constants or (known and arg.name in op.shape_inputs)
             values: list[Any] = list(value) if arg.is_list else [value]
             made = [_input(built, x, constant, known, attrs.get(arg.type_attr or "")) for x in values]
             inputs.append(made if arg.is_list else made[0])
@@ -129,9 +136,10 @@ def call(
     *,
     known: bool = True,
     fed: bool = True,
+    constants: Collection[str] = (),
 ) -> tuple[list[Any], list[np.dtype]]:
     """Outputs of one op on the device, and the dtypes that the graph promised."""
-    built = build(op, attrs, arrays, target.spec, known=known, fed=fed)
+    built = build(op, attrs, arrays, target.spec, known=known, fed=fed, constants=constants)
     with target.session(built.graph) as session:
         return execute(built, session), built.dtypes
 

@@ -104,6 +104,7 @@ def _ops_of(op: str) -> list[str]:
 def cause_of(result: Result, of_op: bool = True) -> str:
     """A message without what differs from case to case. of_op: failures of different ops have different causes."""
     text = re.sub(r"  \[.*", "", result.message.replace(result.op, "<op>"))
+    text = re.sub(r"; only [^;]*", "", text)  # which elements differ
     text = re.sub(r"0x[0-9a-f]+|[-+]?\d[\w.+-]*|\b(nan|inf|True|False)\b", "#", text)
     text = re.sub(r"#(, ?#)*,?", "#", text)
     return f"{result.op}: {text}" if of_op else text

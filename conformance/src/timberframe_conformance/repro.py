@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ def value_source(value: Any) -> str:
 
 
 HEADER = '''"""{case_id}"""
-import base64, zlib
+import base64, sys, zlib
 import ml_dtypes
 import numpy as np
 import timberframe as tf
@@ -62,9 +62,20 @@ def unpack(text, dtype, shape):
 
 
 def op_script(
-    case_id: str, op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[Any], spec: str, *, known: bool = True
+    case_id: str,
+    op: OpDef,
+    attrs: Mapping[str, Any],
+    arrays: Sequence[Any],
+    spec: str,
+    *,
+    known: bool = True,
+    constants: Collection[str] = (),
 ) -> str:
-    """A script that runs one op on the same inputs, and prints its outputs and the reference's."""
+    """A script that runs one op on the same inputs, and prints its outputs and the reference's.
+
+    Where the suite is installed, it also prints what is wrong and by how much, and ends with status 1. constants: names
+    of inputs that are constants of the graph.
+    """
     lines = ["attrs = {"]
     lines += [f"    {k!r}: {value_source(v)}," for k, v in attrs.items()]
     lines += ["}", "inputs = ["]
@@ -79,7 +90,8 @@ def op_script(
         f"with tf.Graph().as_default() as graph, tf.device({spec!r}):",
     ]
     for i, arg in enumerate(op.inputs):
-        lines += _argument(i, arg.dtype is resource, arg.is_list, known and arg.name in op.shape_inputs, known)
+        constant = arg.name in constants or (known and arg.name in op.shape_inputs)
+        lines += _argument(i, arg.dtype is resource, arg.is_list, constant, known)
     lines += [
         f'    result = apply_op({op.name!r}, arguments, attrs, name="case")',
         "with tf.Session(graph=graph) as session:",
@@ -91,9 +103,22 @@ def op_script(
         lines.append('print("got     ", got)')
     lines += [
         "flat = [x for value in inputs for x in ([value] if isinstance(value, np.ndarray) else value)]",
-        f'print("expected", registry.get({op.name!r}).reference(attrs, *flat))',
+        f"op = registry.get({op.name!r})",
+        'print("expected", op.reference(attrs, *flat))',
     ]
+    if op.outputs:
+        lines += VERDICT
     return HEADER.format(case_id=case_id) + "\n".join(lines) + "\n"
+
+
+VERDICT = [
+    "try:",
+    "    from timberframe_conformance.replay import judge_outputs",
+    "except ImportError:",
+    "    sys.exit()  # without the suite, compare the two by eye",
+    "judge_outputs(op, attrs, flat, got)",
+]
+"""What the suite says of the outputs: its line, and status 1 where they are wrong."""
 
 
 def _element(x: np.ndarray) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,9 @@ import numpy as np
 
 from timberframe import Graph
 from timberframe import device as device_scope
-from timberframe_conformance.case import CaseFailedError, Measured
+from timberframe_conformance.case import CaseFailedError, Measured, WrongValuesError
+from timberframe_conformance.hypotheses.wrong import Wrong
+from timberframe_conformance.tolerance.compare import raise_explained
 from timberframe_conformance.tolerance.declared import floor
 from timberframe_conformance.truth.reference import evaluate
 from timberframe_core.dtypes import as_dtype
@@ -20,6 +22,10 @@ from timberframe_sdk.reference import widen
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
+
+
+MOST_NODES = 12
+"""Of a graph of which a failure is compared with the results without each of its nodes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +44,7 @@ class Twin:
         self.target = target
         self.graph = Graph()
         self.feeds: dict[Any, np.ndarray] = {}
+        self._nodes: list[tuple[Any, list[Value]]] = []  # with their inputs, in the order in which they were added
 
     def feed(self, x: np.ndarray) -> Value:
         """A placeholder that is fed x."""
@@ -79,6 +86,7 @@ class Twin:
         node = tensors[0].op
         wide = evaluate(node.op_def, node.attrs, [v.wide for v in flat])
         narrow = evaluate(node.op_def, node.attrs, [v.narrow for v in flat])
+        self._nodes.append((node, flat))
         return [Value(t, w, np.asarray(n).astype(t.dtype.numpy)) for t, w, n in zip(tensors, wide, narrow, strict=True)]
 
     def check(self, outputs: Sequence[Value], runs: int = 1, **config: Any) -> Measured:
@@ -93,11 +101,37 @@ class Twin:
             for _ in range(runs):
                 got = session.run([v.tensor for v in outputs], self.feeds)
                 for i, (g, v) in enumerate(zip(got, outputs, strict=True)):
-                    _compare(i, np.asarray(g), v, measured)
+                    try:
+                        _compare(i, np.asarray(g), v, measured, lambda v=v: self._without_a_node(v))  # type: ignore[misc]  # mypy knows no type of a default
+                    except CaseFailedError as e:
+                        raise_explained(e)
         return measured
 
+    def _without_a_node(self, output: Value) -> Iterator[tuple[str, np.ndarray]]:
+        """What an output would be if a node handed on its first input, by the words for that."""
+        nodes = self._nodes if len(self._nodes) <= MOST_NODES else []
+        for skipped, inputs in nodes:
+            if not inputs or (skipped is output.tensor.op and len(skipped.outputs) > 1):
+                continue
+            known: dict[Any, np.ndarray] = {}
+            try:
+                for node, given in nodes:
+                    wide = [known.get(v.tensor, v.wide) for v in given]
+                    made = wide[:1] if node is skipped else evaluate(node.op_def, node.attrs, wide)
+                    known.update(zip(node.outputs, made, strict=False))
+            except Exception:  # a reference may raise anything for shapes that do not fit then
+                continue
+            yield f"the result without {skipped.type} '{skipped.name}'", known[output.tensor]
 
-def _compare(i: int, got: np.ndarray, value: Value, measured: Measured) -> None:
+
+Candidates = Callable[[], Iterator[tuple[str, np.ndarray]]]
+
+
+def _compare(i: int, got: np.ndarray, value: Value, measured: Measured, candidates: Candidates) -> None:
+    def wrong(mask: np.ndarray, allowed: np.ndarray | None) -> Wrong:
+        node, right = value.tensor.op, value.wide if got.dtype.name in FORMATS else value.narrow
+        return Wrong(node.op_def, node.attrs, (), 0, got, right, got.dtype, mask, allowed, candidates)
+
     if got.dtype != value.narrow.dtype or got.shape != value.narrow.shape:
         raise CaseFailedError(
             f"output {i} is {got.dtype}{list(got.shape)}; it must be {value.narrow.dtype}{list(value.narrow.shape)}"
@@ -105,7 +139,8 @@ def _compare(i: int, got: np.ndarray, value: Value, measured: Measured) -> None:
     if got.dtype.name not in FORMATS:
         if not np.array_equal(got, value.narrow):
             at = int(np.flatnonzero((got != value.narrow).ravel())[0])
-            raise CaseFailedError(f"output {i} element {at} is {got.flat[at]!r}; it must be {value.narrow.flat[at]!r}")
+            text = f"output {i} element {at} is {got.flat[at]!r}; it must be {value.narrow.flat[at]!r}"
+            raise WrongValuesError(text, wrong=wrong(np.asarray(got != value.narrow), None))
         return
     if not got.size:
         return
@@ -119,9 +154,10 @@ def _compare(i: int, got: np.ndarray, value: Value, measured: Measured) -> None:
         error = np.where(same & ~finite, 0, np.abs(got.astype(value.wide.dtype) - value.wide))
     worst = int(np.argmax(np.where(np.isnan(error), np.inf, error)))
     if not error.flat[worst] <= allowed:
-        raise CaseFailedError(
+        raise WrongValuesError(
             f"output {i} element {worst} is {got.flat[worst]!r}, expected {value.wide.flat[worst]!r}: off by "
-            f"{error.flat[worst]:.3g}, allowed {allowed:.3g}"
+            f"{error.flat[worst]:.3g}, allowed {allowed:.3g}",
+            wrong=wrong(~(error <= allowed), np.full(got.shape, allowed)),
         )
     if unit:
         measured.max_ulp, measured.limit = float(error.flat[worst] / unit), allowed / unit

@@ -195,6 +195,7 @@ def _optimizations(graph_options: Any) -> dict[str, bool]:
         "simplify": rewrite.arithmetic_optimization,
         "powers": rewrite.arithmetic_optimization,
         "pads": rewrite.remapping,
+        "norms": rewrite.remapping,
         "fuse": rewrite.remapping,
         "cover": rewrite.remapping,
         "dense_lists": rewrite.loop_optimization,
@@ -207,9 +208,9 @@ def _optimizations(graph_options: Any) -> dict[str, bool]:
     }
 
 
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True)
 class RunOptions:
-    """How one run is done.
+    """How one run is done; its fields may be set afterwards, as those of TensorFlow's message.
 
     trace_level: anything above NO_TRACE records a timeline, as `trace=True` does. timeout_in_ms: DeadlineExceededError
     after this time; 0 is no limit. fetch_on_device: results that lie in another memory than the host's stay there, as
@@ -232,10 +233,17 @@ class RunOptions:
     fetch_on_device: bool = False
 
     def __post_init__(self) -> None:
-        if self.trace_level not in range(4) or isinstance(self.trace_level, bool):
-            raise InvalidArgumentError(f"RunOptions.trace_level is {self.trace_level!r}; it must be 0 to 3")
-        _check_integer(self.timeout_in_ms, "RunOptions.timeout_in_ms")
-        if self.trace_level:
+        self.trace_level = self.trace_level  # which decides about `trace`
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self.__dataclass_fields__:
+            raise AttributeError(f"RunOptions has no field {name!r}; it has {', '.join(self.__dataclass_fields__)}")
+        if name == "trace_level" and (value not in range(4) or isinstance(value, bool)):
+            raise InvalidArgumentError(f"RunOptions.trace_level is {value!r}; it must be 0 to 3")
+        if name == "timeout_in_ms":
+            _check_integer(value, "RunOptions.timeout_in_ms")
+        object.__setattr__(self, name, value)
+        if name == "trace_level" and value:
             object.__setattr__(self, "trace", True)
 
     @classmethod

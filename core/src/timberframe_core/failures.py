@@ -7,7 +7,13 @@ from collections.abc import Collection
 from pathlib import PurePath
 from types import FrameType
 
-from timberframe_core.errors import UnavailableError
+from timberframe_core.errors import (
+    InvalidArgumentError,
+    OpError,
+    ResourceExhaustedError,
+    UnavailableError,
+    UnknownError,
+)
 
 _NOT_THE_PLUGIN = frozenset(
     {"timberframe_core", "timberframe_sdk", "numpy", "pluggy", "importlib", "_frozen_importlib"}
@@ -24,6 +30,25 @@ def describe_failure(error: BaseException) -> str:
         return str(error)
     where = _location(error)
     return f"{type(error).__name__}: {_message(error)}" + (f"  [{where}]" if where else "")
+
+
+_TOO_BIG = ("array is too big", "Maximum allowed dimension exceeded", "Maximum allowed size exceeded")
+"""What NumPy's ValueErrors say of arrays that no memory can hold."""
+
+
+def class_for(error: BaseException) -> type[OpError]:
+    """Returns the class of the error of an op whose own code on the host raised `error`.
+
+    Libraries such as NumPy and Pillow raise ValueError and the like for values that they do not take: these are the
+    input's.
+    """
+    if isinstance(error, MemoryError) or str(error).startswith(_TOO_BIG):
+        return ResourceExhaustedError
+    if type(error).__name__ == "DecompressionBombError":  # Pillow's, which need not be there
+        return ResourceExhaustedError
+    if isinstance(error, ValueError | IndexError | ArithmeticError):
+        return InvalidArgumentError
+    return UnknownError
 
 
 def raised(error: BaseException, skipped: Collection[str] = _NOT_THE_PLUGIN) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.errors import InvalidArgumentError, ResourceExhaustedError
 
 Shape = tuple[int | None, ...] | None
 StaticShape = tuple[int, ...]
@@ -109,11 +109,20 @@ def check_size(shape: Sequence[int]) -> StaticShape:
     return sizes
 
 
-def check_array(shape: Sequence[int]) -> StaticShape:
-    """The sizes as a tuple; raises InvalidArgumentError where no array can have them."""
+def check_array(shape: Sequence[int], itemsize: int = 1) -> StaticShape:
+    """The sizes as a tuple; raises InvalidArgumentError where no array can have them.
+
+    itemsize: bytes of an element. Raises ResourceExhaustedError where all of them need more than 2^63 - 1 bytes.
+    """
     if len(shape) > MAX_ARRAY_RANK:
         raise InvalidArgumentError(f"shape has {len(shape)} dimensions; a tensor has at most {MAX_ARRAY_RANK} in a run")
-    return check_size(shape)
+    sizes = check_size(shape)
+    nbytes = math.prod(sizes) * itemsize
+    if nbytes > MAX_ELEMENTS:
+        raise ResourceExhaustedError(
+            f"shape {format_shape(sizes)} needs {nbytes} bytes; no device can address more than 2^63 - 1"
+        )
+    return sizes
 
 
 def row_major_strides(shape: StaticShape) -> StaticShape:

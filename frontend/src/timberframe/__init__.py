@@ -50,6 +50,7 @@ if _TYPE_CHECKING:
     from timberframe import math as math
     from timberframe import metrics as metrics
     from timberframe import nn as nn
+    from timberframe import profiler as profiler
     from timberframe import python as python
     from timberframe import python_io as python_io
     from timberframe import quantization as quantization
@@ -139,9 +140,9 @@ else:
     _MODULES = (
         "app", "bitwise", "compat", "config", "contrib", "data", "debugging", "distributions", "dtypes", "estimator",
         "examples", "feature_column", "flags", "gfile", "graph_util", "image", "initializers", "io", "layers", "linalg",
-        "lookup", "losses", "manip", "math", "metrics", "nn", "python", "python_io", "quantization", "queue", "random",
-        "raw_ops", "resource_loader", "saved_model", "sets", "signal", "sparse", "spectral", "strings", "summary",
-        "test", "train", "version",
+        "lookup", "losses", "manip", "math", "metrics", "nn", "profiler", "python", "python_io", "quantization",
+        "queue", "random", "raw_ops", "resource_loader", "saved_model", "sets", "signal", "sparse", "spectral",
+        "strings", "summary", "test", "train", "version",
     )  # fmt: skip
     _EAGER = {
         "GradientTape": "timberframe.eager.tape:GradientTape",

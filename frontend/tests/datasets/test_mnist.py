@@ -70,3 +70,22 @@ def test_mistakes_are_told_apart(folder: str) -> None:
     labels.write_bytes(gzip.compress(b"\0\0\x08\x01\0\0\0\x09"))
     with pytest.raises(InvalidArgumentError, match="8 bytes; an IDX file of bytes of rank 1 is required"):
         input_data.read_data_sets(folder, validation_size=0)
+
+
+def test_the_tutorials_network_learns(graph: tf.Graph) -> None:
+    mnist = tf.examples.tutorials.mnist.mnist
+    images, labels = (
+        tf.constant(np.eye(10, mnist.IMAGE_PIXELS, dtype=np.float32)),
+        tf.constant(np.arange(10, dtype=np.int32)),
+    )
+    logits = mnist.inference(images, 16, 8)
+    loss = mnist.loss(logits, labels)
+    step, right = mnist.training(loss, 0.5), mnist.evaluation(logits, labels)
+    tf.set_random_seed(1)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        before = session.run(loss)
+        for _ in range(50):
+            session.run(step)
+        assert session.run(loss) < before
+        assert 0 <= session.run(right) <= 10

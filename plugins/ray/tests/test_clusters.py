@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -43,3 +44,23 @@ def test_numbers_below_0_are_a_wrong_call(option: str, capsys: pytest.CaptureFix
     with pytest.raises(SystemExit):
         main(["up", f"{option}=-1"])
     assert f"{option}: '-1' is given; a whole number of at least 0 is required" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o720])
+def test_a_folder_that_others_may_write_to_is_refused(
+    tmp_path: Path, mode: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "ray"
+    folder.mkdir()
+    (folder / "head.pid").write_text(str(os.getpid()))
+    folder.chmod(mode)
+    for command in ("status", "down", "up"):
+        assert main([command, f"--folder={folder}"]) == 1
+        assert "that nobody else can write to is required" in capsys.readouterr().err
+
+
+def test_a_link_to_a_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "real").mkdir(mode=0o700)
+    (tmp_path / "ray").symlink_to(tmp_path / "real")
+    assert main(["down", f"--folder={tmp_path / 'ray'}"]) == 1
+    assert "that nobody else can write to is required" in capsys.readouterr().err

@@ -96,7 +96,7 @@ class Allocator:
         except MemoryError as e:
             self.release(nbytes)
             with self._lock:
-                raise self._exhausted(nbytes, f"the device ({e})" if str(e) else "the device") from e
+                raise self._refused(nbytes, str(e)) from e
         except BaseException:
             self.release(nbytes)
             raise
@@ -128,11 +128,19 @@ class Allocator:
         weakref.finalize(array, self.release, nbytes).atexit = False
 
     def _exhausted(self, nbytes: int, who: str) -> ResourceExhaustedError:
-        free = "unlimited" if self.limit is None else str(max(0, self.limit - self._used))
-        limit = "no limit" if self.limit is None else f"limit {self.limit}"
+        if self.limit is None:
+            return self._refused(nbytes, "", who)
         return ResourceExhaustedError(
-            f"allocation of {nbytes} bytes was refused by {who}: {self._used} bytes used, {free} free ({limit}); "
+            f"allocation of {nbytes} bytes was refused by {who}: {self._used} bytes used, "
+            f"{max(0, self.limit - self._used)} free (limit {self.limit}); "
             "free tensors or raise the device's memory limit"
+        )
+
+    def _refused(self, nbytes: int, why: str, who: str = "the device") -> ResourceExhaustedError:
+        """The error where memory itself is used up, which no limit can change. why: what the driver said."""
+        return ResourceExhaustedError(
+            f"allocation of {nbytes} bytes was refused by {who}{f' ({why})' if why else ''}: {self._used} bytes used; "
+            "free tensors or use smaller batches"
         )
 
     def statistics(self) -> AllocatorStatistics:

@@ -20,7 +20,7 @@ from timberframe_core.errors import (
     UnimplementedError,
     UnknownError,
 )
-from timberframe_core.failures import raised
+from timberframe_core.failures import class_for, raised
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.formats import widen as widen
 from timberframe_core.ops.definition.opdef import OpDef, as_arrays
@@ -73,10 +73,10 @@ def compute(node: KernelNode, inputs: Sequence[np.ndarray], wide: bool = True) -
         raise at_node(e, node) from e
     except MemoryError as e:
         raise ResourceExhaustedError(f"{head}: the host's memory does not suffice ({e})", node.name) from None
-    except (ValueError, IndexError, ArithmeticError) as e:  # NumPy's words for values that the op does not accept
-        raise InvalidArgumentError(f"{head}: {e}", node.name) from e
     except Exception as e:
-        raise UnknownError(f"{head}: its reference raised {raised(e)}", node.name) from e
+        kind = class_for(e)
+        fact = f"its reference raised {raised(e)}" if kind is UnknownError else str(e)
+        raise kind(f"{head}: {fact}", node.name) from e
     for value, x in zip(node.outputs, results, strict=True):
         if x.shape != value.shape and not value.dynamic:
             fact = f"these values give an output of shape {x.shape}; the run was planned for {value.shape}"

@@ -158,13 +158,17 @@ def measure(figures: Any, target: Any, peers: list[str], keyword: str, progress:
         transfer_measurements,
     )
 
-    parts = [executor_measurements(target), (transfer_measurements(target), {}), kernel_measurements(target, peers)]
+    plans = keyword in PLANNING
+    parts = [
+        executor_measurements(target, "" if plans else keyword),
+        transfer_measurements(target, keyword),
+        kernel_measurements(target, peers, keyword),
+    ]
     if keyword in training.NAME:
         parts.append(training_measurements(target, peers))
     parts.append((pipeline_measurements(target, peers, keyword), {}))
     wanted = [m for found, _ in parts for m in found if keyword in m.name]
     figures.without = {name: why for _, without in parts for name, why in without.items() if keyword in name}
-    plans = keyword in PLANNING
     if not (wanted or figures.without or plans):
         raise UsageError(f"-k {keyword!r}: no measurement has such a name; a part of one is required, as in -k matmul")
     figures.measurements = wanted

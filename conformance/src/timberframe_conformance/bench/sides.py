@@ -20,6 +20,7 @@ from timberframe_conformance.bench.peers import absent_modules, find_peers
 from timberframe_conformance.bench.workload import Call, Workload
 from timberframe_conformance.bench.workloads import workloads
 from timberframe_core.dtypes import as_dtype
+from timberframe_core.errors import ResourceExhaustedError
 from timberframe_core.graph.apply import apply_op
 
 if TYPE_CHECKING:
@@ -59,10 +60,17 @@ def _lacking(peer: str) -> str:
     return absent_modules((peer, "mako") if peer == "pyopencl" else (peer,))  # pyopencl writes its reductions with it
 
 
-def kernel_measurements(target: Target, peers: Sequence[str]) -> tuple[list[Measurement], dict[str, str]]:
-    """Each workload on the device and on each peer that has it; and why the device cannot run the others, by name."""
+def kernel_measurements(
+    target: Target, peers: Sequence[str], keyword: str = ""
+) -> tuple[list[Measurement], dict[str, str]]:
+    """Each workload on the device and on each peer that has it; and why the device cannot run the others, by name.
+
+    keyword: names of workloads that do not contain it are left out.
+    """
     result, without = [], {}
     for w in map(with_clblast, map(with_pyopencl, workloads(apply_op))):
+        if keyword not in w.name:
+            continue
         call = device_call(target, w)
         if isinstance(call, str):
             without[w.name] = call
@@ -74,18 +82,34 @@ def kernel_measurements(target: Target, peers: Sequence[str]) -> tuple[list[Meas
     return result, without
 
 
-def transfer_measurements(target: Target) -> list[Measurement]:
-    """Copies to a device with memory of its own and back, each with the wait for it: of few bytes, and of many."""
+def transfer_measurements(target: Target, keyword: str = "") -> tuple[list[Measurement], dict[str, str]]:
+    """Copies to a device with memory of its own and back, each with the wait for it: of few bytes, and of many.
+
+    Returns them, and why others are not measured: many are 64 MiB, and a quarter of what a smaller device has. keyword:
+    names that do not contain it are left out.
+    """
     device = target.device
     if device.host_memory:
-        return []
-    result = []
-    for nbytes, size in ((4, "4 bytes"), (MEMORY_BYTES, f"{MEMORY_BYTES >> 20} MiB")):
+        return [], {}
+    result, without = list[Measurement](), {}
+    many = min(MEMORY_BYTES, max(device.attributes.memory // 4, 4) // 4 * 4)
+    for nbytes, size in ((4, "4 bytes"), (many, _size_in_words(many))):
+        names = f"copy in, {size}", f"copy out, {size}"
+        if not any(keyword in name for name in names):
+            continue
         x = np.ones(nbytes // 4, np.float32)
-        result.append(Measurement(f"copy in, {size}", DEVICE, functools.partial(_copied_in, device, x)))
-        held = device.copy_in(x)
-        result.append(Measurement(f"copy out, {size}", DEVICE, functools.partial(device.copy_out, held)))
-    return result
+        try:
+            held = device.copy_in(x)
+        except ResourceExhaustedError as e:
+            without.update(dict.fromkeys(names, str(e)))
+            continue
+        result.append(Measurement(names[0], DEVICE, functools.partial(_copied_in, device, x)))
+        result.append(Measurement(names[1], DEVICE, functools.partial(device.copy_out, held)))
+    return result, without
+
+
+def _size_in_words(nbytes: int) -> str:
+    return f"{nbytes >> 20} MiB" if nbytes >= 1 << 20 else f"{nbytes} bytes"
 
 
 def _copied_in(device: Device, x: np.ndarray) -> Any:
@@ -107,7 +131,7 @@ def training_measurements(target: Target, peers: Sequence[str]) -> tuple[list[Me
     try:
         call = training.mlp(tf, target.session, target.spec).call()
         call()
-    except (NotImplementedError, LookupError) as e:
+    except (NotImplementedError, LookupError, ResourceExhaustedError) as e:
         return [], {name: str(e)}
     own = Measurement(name, DEVICE, call, *work, targets=[("tensorflow", 1.0)])
     return [own, *(Measurement(name, p, training.tensorflow_call(), *work) for p in peers if p == "tensorflow")], {}
@@ -148,7 +172,7 @@ def device_call(target: Target, w: Workload) -> Call | str:
             arrays = plain.run(held, _fed(feeds, w.inputs), ON_DEVICE)
             call = _call_on_device(session, target.spec, result, _fed(feeds, arrays))
         call()
-    except (NotImplementedError, LookupError) as e:
+    except (NotImplementedError, LookupError, ResourceExhaustedError) as e:
         return str(e)
     return call
 
@@ -169,11 +193,19 @@ def _fed(feeds: Sequence[Any], values: Sequence[Any]) -> dict[Any, Any]:
     return dict(zip(feeds, values, strict=True))
 
 
-def executor_measurements(target: Target) -> tuple[list[Measurement], dict[str, str]]:
-    """What the runtime itself costs, or why that is not measured; limits: its targets in seconds on a host device."""
+EXECUTOR = ("chain of 1,000 Tanh, a node", "one-op make_callable", "one-op Session.run")
+
+
+def executor_measurements(target: Target, keyword: str = "") -> tuple[list[Measurement], dict[str, str]]:
+    """What the runtime itself costs, or why that is not measured; limits: its targets in seconds on a host device.
+
+    keyword: where no name contains it, nothing is built.
+    """
+    if not any(keyword in name for name in (*EXECUTOR, "executor")):
+        return [], {}
     try:
         return _executor(target), {}
-    except (NotImplementedError, LookupError) as e:
+    except (NotImplementedError, LookupError, ResourceExhaustedError) as e:
         return [], {"executor": str(e)}
 
 
@@ -186,9 +218,9 @@ def _executor(target: Target) -> list[Measurement]:
     x = np.array([0.1, -0.2, 0.3, 0.4], np.float32)
     node, call, run = (20e-9, 1.5e-6, 4e-6) if target.device.host_memory else (math.inf,) * 3
     return [
-        Measurement("chain of 1,000 Tanh, a node", DEVICE, _chain(target, x, 1000), per=1000, limit=node),
-        Measurement("one-op make_callable", DEVICE, _one_op_callable(target, x), limit=call),
-        Measurement("one-op Session.run", DEVICE, _one_op_run(target, x), limit=run),
+        Measurement(EXECUTOR[0], DEVICE, _chain(target, x, 1000), per=1000, limit=node),
+        Measurement(EXECUTOR[1], DEVICE, _one_op_callable(target, x), limit=call),
+        Measurement(EXECUTOR[2], DEVICE, _one_op_run(target, x), limit=run),
     ]
 
 

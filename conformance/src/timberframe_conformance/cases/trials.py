@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe_conformance.case import Case, Measured, Types, generator, id_of
+from timberframe_conformance.case import LEVELS, Case, Measured, Types, generator, id_of
 from timberframe_conformance.cases.layouts import arrange
 from timberframe_conformance.cases.pairwise import extend
 from timberframe_conformance.cases.shapes import elementwise_shapes
@@ -34,7 +34,7 @@ class Trial:
     """One way to call an op. `number` is the index of its sample among the op's.
 
     layout: of the feeds. special: whether values include NaN, infinities, limits. known: whether placeholders have
-    static shapes.
+    static shapes. constants: names of inputs that are constants of the graph.
     """
 
     op: OpDef
@@ -44,6 +44,7 @@ class Trial:
     layout: str = "dense"
     special: bool = False
     known: bool = True
+    constants: frozenset[str] = frozenset()
 
     @property
     def detail(self) -> str:
@@ -223,8 +224,10 @@ def _kind(sample: Sample) -> frozenset[tuple[str, str]]:
 def _spread(
     op: OpDef, samples: Sequence[Sample], combinations: Sequence[Types], chosen: Sequence[int]
 ) -> Iterator[tuple[int, Types]]:
-    """Pairs of sample and dtypes that use every sample and every dtype combination at least once; as few as
-    possible."""
+    """Pairs of sample and dtypes that use every sample and every dtype combination at least once; as few as possible.
+
+    Combinations in which networks of the levels call the op are tried with every sample.
+    """
     left = list(combinations)
     given: dict[Types, list[int]] = {}
     used = 0
@@ -244,8 +247,14 @@ def _spread(
         ]
         found = found or [k for k, s in enumerate(samples) if fits(op, s, types)]
         if found:
-            yield found[used % len(found)], types
+            k = found[used % len(found)]
+            given.setdefault(types, []).append(k)
+            yield k, types
             used += 1
+    for types in combinations:
+        if level_of(op, types) != LEVELS[-1]:
+            left_out = [k for k in chosen if k not in given.get(types, ()) and fits(op, samples[k], types)]
+            yield from ((k, types) for k in left_out)
 
 
 SUBSTANTIAL = 5, 20_000

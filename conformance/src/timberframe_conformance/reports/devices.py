@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from timberframe_conformance.case import FAILING, LEVELS
 from timberframe_conformance.reports.badge import badge_name
@@ -12,13 +13,12 @@ from timberframe_conformance.reports.summary import Run
 
 _HEAD = """# Devices
 
-What the conformance suite found about devices, from their newest reports. What the levels ask for:
-[conformance/README.md](../conformance/README.md#levels). This page is made by
-`conformance report conformance/results/* --markdown docs/devices.md --badges docs/badges`.
+What the conformance suite found about devices, from their newest reports. `conformance todo --device=NAME --level L`
+says what a level asks for, and `conformance report REPORTS --markdown PAGE --badges FOLDER` makes this page.
 """
 _BREADTH = """## Breadth
 
-Pairs of op and dtypes that a device supports, by [family of ops](README.md#reference): those of which a case passed, of
+Pairs of op and dtypes that a device supports, by family of ops: those of which a case passed, of
 those that its run tried. A run of the level breadth tries all that TensorFlow has kernels for, in the dtypes that the
 device holds.
 """
@@ -62,13 +62,20 @@ def _section(run: Run, badges: str) -> str:
         f"- driver: {run.device.get('driver') or 'none'}",
         f"- machine: {e.get('processor', '')}, {e.get('cores', '?')} cores, {e.get('system', '')}",
         f"- plugins: {plugins}",
-        f"- suite: {run.suite_version}, files {e.get('suite_hash', '')}, commit {e.get('git', '')[:12]}",
+        f"- suite: {', '.join([run.suite_version, *_revisions(e)])}",
     ]  # fmt: skip
     lines += [f"- waiver {w['name']}, until {w['expires']}: {w['reason']}" for w in run.profile.get("waivers", ())]
     for level, found in run.levels().items():
         if missing := found["missing"]:
             lines.append(f"- level {level} lacks {len(missing):,}, for example `{missing[0]}`")
     return "\n".join(lines) + "\n"
+
+
+def _revisions(environment: Mapping[str, Any]) -> Iterator[str]:
+    """Which files the suite had, and of which commit, as far as that is known: an installed one is of none."""
+    for name, key in (("files", "suite_hash"), ("commit", "git")):
+        if value := str(environment.get(key) or "")[:12]:
+            yield f"{name} {value}"
 
 
 def _cell(text: str) -> str:

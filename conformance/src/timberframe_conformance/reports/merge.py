@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -190,4 +191,4 @@ def _history(name: str, runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def _rounded(x: float | None) -> float | None:
-    return None if x is None else float(f"{x:.3g}")
+    return None if x is None or not math.isfinite(x) else float(f"{x:.3g}")

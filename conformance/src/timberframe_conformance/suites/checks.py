@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 tf: Any = timberframe  # its functions take anything that converts to a tensor
 Check = Callable[["Target", Any], Measured | None]
+
+
+SWITCH_SECONDS = 1e-4
+"""After which another thread may go on; Python's own 5 ms suffice for hundreds of launches."""
 
 
 class Checks:
@@ -68,7 +73,10 @@ def same(got: Any, wanted: Any, what: str = "the result") -> None:
 
 
 def in_threads(work: Callable[[int], None], count: int) -> None:
-    """Calls ``work(number)`` in several threads at once, and raises the first of their errors."""
+    """Calls ``work(number)`` in several threads at once, and raises the first of their errors.
+
+    Python goes from thread to thread so often that a driver written in it is interrupted between its commands.
+    """
     errors: list[BaseException] = []
 
     def body(number: int) -> None:
@@ -78,9 +86,14 @@ def in_threads(work: Callable[[int], None], count: int) -> None:
             errors.append(e)
 
     threads = [threading.Thread(target=body, args=(number,)) for number in range(count)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    try:
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    finally:
+        sys.setswitchinterval(interval)
     if errors:
         raise errors[0]

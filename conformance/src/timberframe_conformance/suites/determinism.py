@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from timberframe_conformance.target import Target
 
 SUITE = "determinism"
-THREADS = (1, 2, 5)
+THREADS = (1, 2, 3, 5)
 RUNS = 2
 
 

@@ -67,8 +67,8 @@ def _run(check: Check, kind: str, target: Target) -> Measured | None:
 def _forget(device: Any) -> None:
     """Takes back a failure that nothing has met."""
     device.allocator.fail_at = None
-    failures = getattr(device, "failures", None)
-    for kind in KINDS if failures is not None else ():
+    failures: Any = getattr(device, "failures", None)
+    for kind in getattr(failures, "kinds", ()):
         try:
             failures.check(kind)
         except OpError:

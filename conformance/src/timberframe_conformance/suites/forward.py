@@ -112,4 +112,5 @@ def judge(
 
 def _script(trial: Trial, case_id: str, spec: str) -> str:
     arrays = trial.arrays(case_id)
-    return op_script(case_id, trial.op, trial.attrs(arrays), arrays, spec, known=trial.known)
+    attrs = trial.attrs(arrays)
+    return op_script(case_id, trial.op, attrs, arrays, spec, known=trial.known, constants=trial.constants)

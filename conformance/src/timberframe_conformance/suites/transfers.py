@@ -214,6 +214,60 @@ def _or_error(copy: Callable[[Any], np.ndarray], a: Any) -> np.ndarray | str:
         return f"{type(e).__name__}: {e}"
 
 
+def _copy_out_owns(target: Target) -> Measured | None:
+    """What copy_out gives is the caller's: writing to it changes no tensor, and later work does not change it."""
+    device: Any = target.device
+    if device.host_memory:
+        raise NotApplicableError("its tensors are host arrays, which it may hand out; sessions copy them")
+    for size in (7, 1000, LARGE):
+        x = _numbers(1, size)
+        a = device.copy_in(x)
+        found = device.copy_out(a)
+        kept = device.start_copy_out(a).result()
+        if found.flags.writeable:
+            found[...] = -1
+        if not np.array_equal(device.copy_out(a), x):
+            raise CaseFailedError(
+                f"a tensor of {size} elements changes when the array that copy_out gave is written to; it must own its "
+                "memory"
+            )
+        if hasattr(device, "copy"):
+            device.copy(device.copy_in(_numbers(5, size)), a)
+            device.synchronize()
+        if not np.array_equal(kept, x):
+            raise CaseFailedError(
+                f"an array of {size} elements that start_copy_out gave changes when the tensor is written to later; it "
+                "must own its memory"
+            )
+    return None
+
+
+def _dropped_in_use(target: Target) -> Measured | None:
+    """Memory of a tensor that was dropped is used again only when the device is past its last use."""
+    device: Any = target.device
+    if not (device.asynchronous and hasattr(device, "empty") and hasattr(device, "copy")):
+        raise NotApplicableError("it copies nothing by itself while the host goes on")
+    ahead = [*_busy(device), device.empty(np.dtype(np.float32), (LARGE,))]
+    for size in (1000, LARGE):
+        for a in ahead[:-1]:
+            device.copy(a, ahead[-1])  # the queue is busy for a while
+        made, x = [], _numbers(1, size)
+        for _ in range(AHEAD):
+            source, target_tensor = device.copy_in(x), device.empty(x.dtype, x.shape)
+            device.copy(source, target_tensor)
+            made.append(target_tensor)
+            del source
+            device.copy_in(np.full(size, -1, x.dtype))
+        wrong = sum(not np.array_equal(device.copy_out(a), x) for a in made)
+        if wrong:
+            raise CaseFailedError(
+                f"{wrong} of {len(made)} copies within the device, of {size} elements each, have other values: their "
+                "source was dropped while they waited in the queue, and its memory was written to before they were "
+                "made; memory must be free only when the device is past its last use"
+            )
+    return None
+
+
 def _synchronize(target: Target) -> Measured | None:
     """All work that was enqueued before synchronize() is done when it returns."""
     device = target.device
@@ -267,6 +321,8 @@ CHECKS: Mapping[str, Callable[[Target], Measured | None]] = {
     "copy-in-reads-at-once": _reads_at_once,
     "copy-out-waits": _copy_out_waits,
     "start-copy-out-waits": _start_copy_out_waits,
+    "copy-out-owns": _copy_out_owns,
+    "dropped-in-use": _dropped_in_use,
     "copies-concurrency": _in_several_threads,
     "synchronize": _synchronize,
 }

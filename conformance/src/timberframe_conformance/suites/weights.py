@@ -14,6 +14,8 @@ import numpy as np
 from timberframe_conformance.case import Case, Measured, Types, seed
 from timberframe_conformance.cases.trials import Trial, fits, samples_of, trial_case
 from timberframe_conformance.cluster import one_node
+from timberframe_conformance.drive import flatten
+from timberframe_conformance.hypotheses.wrong import after_other_inputs
 from timberframe_conformance.suites.checks import only_own_variables, tf
 from timberframe_conformance.suites.choice import chosen, has_kernel, input_size, odd_sized
 from timberframe_conformance.suites.forward import judge
@@ -125,7 +127,9 @@ def _versions(trial: Trial, case_id: str, target: Target) -> Measured | None:
             session.run(made.updates, made.feeds(arrays))
             for _ in range(runs):
                 session.run(made.node.outputs)
-            measured = made.node.judge(session.run(made.node.outputs), target, arrays)
+            before = second if arrays is first else first
+            with after_other_inputs({"the variable's version before": flatten(before)}):
+                measured = made.node.judge(session.run(made.node.outputs), target, arrays)
     return _noted(measured, trial, first, target)
 
 
@@ -139,7 +143,9 @@ def _sessions(trial: Trial, case_id: str, target: Target) -> Measured | None:
             session.run(made.updates, made.feeds(arrays))
         for _ in range(2):
             for session, arrays in zip((one, other), values, strict=True):
-                measured = made.node.judge(session.run(made.node.outputs), target, arrays)
+                others = values[1] if arrays is values[0] else values[0]
+                with after_other_inputs({"the other session's variables": flatten(others)}):
+                    measured = made.node.judge(session.run(made.node.outputs), target, arrays)
     return measured
 
 

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from timberframe_conformance.case import CaseFailedError, Measured, WrongValuesError
+from timberframe_conformance.hypotheses import explained
+from timberframe_conformance.hypotheses.wrong import Wrong
 from timberframe_conformance.tolerance.declared import current, in_force
 from timberframe_conformance.tolerance.limits import allowed_error, is_exact
 from timberframe_conformance.tolerance.refine import refine
@@ -54,15 +56,25 @@ def check(
     with in_force(replace(profile, tolerances=())):
         try:
             return _check_flushed(op, attrs, inputs, got, dtypes, flushes_subnormals)
-        except CaseFailedError:
+        except CaseFailedError as e:
             tolerated = [t for d in dtypes if (t := profile.tolerance(op.name, d.name)) is not None]
             if not tolerated:
-                raise
+                raise_explained(e)
     with in_force(profile):
-        measured = _check_flushed(op, attrs, inputs, got, dtypes, flushes_subnormals)
+        try:
+            measured = _check_flushed(op, attrs, inputs, got, dtypes, flushes_subnormals)
+        except CaseFailedError as e:
+            raise_explained(e)
     measured.waiver = tolerated[0].name
     measured.note = f"within a declared tolerance: {tolerated[0].reason}"
     return measured
+
+
+def raise_explained(error: CaseFailedError) -> NoReturn:
+    """Raises the error, its message with what hypotheses find out about the wrong output."""
+    if isinstance(error, WrongValuesError) and error.wrong is not None:
+        raise WrongValuesError(f"{error}{explained(error.wrong)}", error.measured) from None
+    raise error
 
 
 def _check_flushed(
@@ -120,14 +132,21 @@ def _check(
             if flushes_subnormals and t.name in FORMATS:
                 wrong &= ~_flushed(g, e, t)
             if wrong.any():
-                raise WrongValuesError(_message(i, len(expected), wrong, g, round_to(e, t), inputs, ""))
+                text = _message(i, len(expected), wrong, g, round_to(e, t), inputs, "")
+                raise WrongValuesError(
+                    text, wrong=Wrong(op, attrs, inputs, i, np.asarray(g), e, t, np.asarray(wrong), None)
+                )
             continue
         errors = compare(g, e, t, a)
         if isinstance(op.accuracy, Pointwise) and t.name in ("float64", "complex128"):
             refine(op, attrs, inputs, g, t, errors)
         if flushes_subnormals:
             errors.wrong &= ~_flushed(g, e, t)
-        _report(i, len(expected), errors, g, e, t, inputs, measured)
+        try:
+            _report(i, len(expected), errors, g, e, t, inputs, measured)
+        except WrongValuesError as error:
+            error.wrong = Wrong(op, attrs, inputs, i, np.asarray(g), e, t, errors.wrong, np.asarray(a))
+            raise
     return measured
 
 

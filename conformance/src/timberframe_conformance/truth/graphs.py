@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -108,6 +108,18 @@ def _errors(op: Any, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]
     kept = () if _is_cast(op) else inputs
     found = (_once(y, kept, t) if e is None else e for y, e, t in zip(outputs, errors, dtypes, strict=True))
     return [np.where(np.isfinite(e), e, 0) for e in found]
+
+
+def moved_by(rng: np.random.Generator) -> Callable[[Any, Sequence[Any], tuple[Any, ...]], tuple[Any, ...]]:
+    """What an Interpreter is to do after each operation: move results by what the op's accuracy allows, up or down."""
+
+    def after(op: Any, inputs: Sequence[Any], outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        computed = [x for x in (*inputs, *outputs) if isinstance(x, np.ndarray)]
+        if op.type == "Const" or len(computed) < len(inputs) + len(outputs) or len(outputs) != len(op.outputs):
+            return outputs
+        return tuple(_off(y, e, rng) for y, e in zip(outputs, _errors(op, inputs, outputs), strict=True))
+
+    return after
 
 
 def _once(y: np.ndarray, inputs: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:

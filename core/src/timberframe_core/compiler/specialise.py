@@ -13,7 +13,7 @@ from timberframe_core.compiler.planned_values import planned_inputs
 from timberframe_core.compiler.stages import has_static_shapes
 from timberframe_core.compiler.state import uninitialized
 from timberframe_core.dtypes import DType, variant
-from timberframe_core.errors import InvalidArgumentError, OpError
+from timberframe_core.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from timberframe_core.graph.inference import element_handle, run_shape_function
 from timberframe_core.ops.definition.host_values import infer_values
 from timberframe_core.ops.definition.opdef import InferenceContext
@@ -112,11 +112,11 @@ def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape, result_
     result = run_shape_function(context, len(node.outputs))
     if op.bound is not None:
         for x, bound in zip(node.outputs, op.bound(context), strict=True):
-            facts.bounds[x] = _checked(context, bound)
+            facts.bounds[x] = _checked(context, bound, x.dtype)
         return
     if node.host_driven:
         if has_static_shapes(node):
-            shapes.update((x, _checked(context, x.static_shape)) for x in node.outputs)
+            shapes.update((x, _checked(context, x.static_shape, x.dtype)) for x in node.outputs)
         return
     if node.host_value:
         _check_host_size(node, result)
@@ -134,15 +134,18 @@ def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape, result_
             raise context.error(
                 f"its shape is {format_shape(shape)} though all inputs are known; the shape function must be complete"
             )
-        shapes[x] = _checked(context, shape)
+        shapes[x] = _checked(context, shape, x.dtype)
 
 
-def _checked(context: InferenceContext, shape: Shape) -> StaticShape:
-    """A shape without unknown sizes, which an array can have."""
+def _checked(context: InferenceContext, shape: Shape, dtype: DType) -> StaticShape:
+    """A shape without unknown sizes, which an array can have: no kernel, allocator or driver gets another one."""
     try:
-        return check_array(shape)  # type: ignore[arg-type]  # the caller has made sure that it is static
+        sizes: Any = shape  # the caller has made sure that it is static
+        return check_array(sizes, dtype.numpy.itemsize)
     except InvalidArgumentError as e:
         raise context.error(str(e)) from None
+    except ResourceExhaustedError as e:
+        raise ResourceExhaustedError(f"{context.op.name} '{context.name}': {e}", context.name) from None
 
 
 def _why_unknown(c: InferenceContext) -> str:
@@ -161,7 +164,7 @@ def _infer_lists(node: Node, context: InferenceContext, result: Iterable[Shape],
     if not all(is_static(shape) for shape in shapes.values()):
         raise NeedsDriverError(node, "an element's shape is known only when it is taken out of its list")
     for i, (x, shape) in enumerate(shapes.items()):
-        facts.shapes[x] = _checked(context, shape)
+        facts.shapes[x] = _checked(context, shape, x.dtype)
         if x.dtype is variant:
             facts.lists[x] = element_handle(context, i) or (None, None)
 

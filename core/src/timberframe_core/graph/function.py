@@ -186,17 +186,21 @@ class FuncGraph(Graph):
 
 
 def copy_operation(
-    graph: Graph, op: Operation, copies: dict[Tensor, Tensor], operations: Mapping[Operation, Operation]
+    graph: Graph,
+    op: Operation,
+    copies: dict[Tensor, Tensor],
+    operations: Mapping[Operation, Operation],
+    name: str | None = None,
 ) -> Operation:
     """The same operation in another graph; `copies` has those of its inputs, and gets those of its outputs.
 
-    operations: the copies of its control inputs.
+    operations: the copies of its control inputs. name: a free one, by default that of the operation.
     """
     new = graph.create_op(
         op.op_def,
         [copies[t] for t in op.inputs],
         op.attrs,
-        op.name,
+        op.name if name is None else name,
         control_inputs=[operations[c] for c in op.control_inputs],
         device=op.device,
         colocation=op.colocation,

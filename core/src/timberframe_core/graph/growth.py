@@ -1,6 +1,7 @@
-"""Changes to operations that exist: operations put before them, and more inputs and outputs.
+"""Changes to operations that exist: operations put before them, more inputs and outputs, other inputs.
 
-Gradients of loops and branches need them: the forward operation gets further results, which the backward pass reads.
+Gradients of loops and branches need the first two: the forward operation gets further results, which the backward pass
+reads. Programs edit graphs by the last.
 """
 
 from __future__ import annotations
@@ -60,3 +61,58 @@ def extend_operation(
             )
         op.graph.version += 1
         return made
+
+
+def change_inputs(op: Operation, inputs: Sequence[Tensor], control_inputs: Sequence[Operation]) -> None:
+    """Gives an existing operation other inputs and control inputs; earlier plans are made again.
+
+    Raises InvalidArgumentError, and leaves it as it was, for inputs of other dtypes or another number, of another
+    graph, or that depend on the operation.
+    """
+    graph = op.graph
+    before = [t.dtype.base_dtype for t in op.inputs]
+    given = [t.dtype.base_dtype for t in inputs]
+    sources = [*(t.op for t in inputs), *control_inputs]
+    if given != before or any(source.graph is not graph for source in sources):
+        raise InvalidArgumentError(
+            f"{op.type} '{op.name}': inputs {[t.name for t in inputs]} are given; tensors of its graph and of dtypes "
+            f"{[d.name for d in before]} are required",
+            op.name,
+        )
+    with graph._lock:
+        kept = op.inputs, op.control_inputs
+        op.inputs, op.control_inputs = tuple(inputs), tuple(dict.fromkeys(control_inputs))
+        if any(source.id >= op.id for source in sources):
+            order = _in_order(graph._operations)
+            if order is None:
+                op.inputs, op.control_inputs = kept
+                raise InvalidArgumentError(
+                    f"{op.type} '{op.name}': inputs {[t.name for t in inputs]} or control inputs "
+                    f"{[c.name for c in control_inputs]} depend on it; a graph must have no cycle",
+                    op.name,
+                )
+            graph._operations[:] = order
+            for i, each in enumerate(order):
+                each.id = i
+        graph.version += 1
+
+
+def _in_order(operations: Sequence[Operation]) -> list[Operation] | None:
+    """The operations with inputs before those that use them, else as they were; None where they are a cycle."""
+    order: list[Operation] = []
+    state: dict[Operation, bool] = {}  # whether it has its place
+    for first in operations:
+        stack = [(first, False)]
+        while stack:
+            op, visited = stack.pop()
+            if visited:
+                state[op] = True
+                order.append(op)
+            elif op not in state:
+                state[op] = False
+                stack.append((op, True))
+                for source in (*(t.op for t in reversed(op.inputs)), *op.control_inputs):
+                    if state.get(source) is False:
+                        return None
+                    stack.append((source, False))
+    return order

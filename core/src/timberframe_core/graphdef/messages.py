@@ -51,6 +51,9 @@ Summary: Any
 SummaryMetadata: Any
 SummaryDescription: Any
 HistogramProto: Any
+SpriteMetadata: Any
+ProjectorConfig: Any
+EmbeddingInfo: Any
 Event: Any
 SessionLog: Any
 TaggedRunMetadata: Any

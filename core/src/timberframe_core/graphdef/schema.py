@@ -208,6 +208,10 @@ _SUMMARY = {
     "Summary.Value": "node_name 7 string, tag 1 string, metadata 9 SummaryMetadata, simple_value 2 float | value, "
     "obsolete_old_style_histogram 3 bytes | value, image 4 Summary.Image | value, histo 5 HistogramProto | value, "
     "audio 6 Summary.Audio | value, tensor 8 TensorProto | value",
+    "ProjectorConfig": "model_checkpoint_path 1 string, embeddings 2 [EmbeddingInfo], model_checkpoint_dir 3 string",
+    "EmbeddingInfo": "tensor_name 1 string, metadata_path 2 string, bookmarks_path 3 string, tensor_shape 4 [uint32], "
+    "sprite 5 SpriteMetadata, tensor_path 6 string",
+    "SpriteMetadata": "image_path 1 string, single_image_dim 2 [uint32]",
     "SessionLog": "status 1 SessionLog.SessionStatus, checkpoint_path 2 string, msg 3 string",
     "TaggedRunMetadata": "tag 1 string, run_metadata 2 bytes",
     "RunMetadata": "step_stats 1 StepStats, partition_graphs 3 [GraphDef]",

@@ -19,9 +19,8 @@ from timberframe_core.errors import (
     InvalidArgumentError,
     OpError,
     UnimplementedError,
-    UnknownError,
 )
-from timberframe_core.failures import raised
+from timberframe_core.failures import class_for, raised
 from timberframe_core.ops.definition.opdef import evaluate
 from timberframe_core.plugin.host_ops import HostCall, HostOp, RunFunction, find_host_op
 from timberframe_core.runtime import host_ops as host_ops  # registers the core's own
@@ -94,7 +93,7 @@ class HostStep:
         except MemoryError:
             raise  # the executor words it
         except Exception as e:
-            raise UnknownError(f"{node.op.name} '{node.name}': {raised(e)}", node.name) from e
+            raise class_for(e)(f"{node.op.name} '{node.name}': {raised(e)}", node.name) from e
 
     def _elsewhere(self, run: Run) -> Sequence[Any] | None:
         """The outputs where the resource is in another process; None where it is in this one."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from timberframe.api.composite_values import assembled, expanded_alike
 from timberframe.api.tensor_array import like_structure, to_flow
 from timberframe_core import nest
 from timberframe_core.dtypes import bool_, int32
@@ -83,8 +84,12 @@ class _Branches:
         self.bodies = [
             FuncGraph(unique_function_name(self._graph, label), self._graph, own_seeds=False) for label in labels
         ]
+        results = []
+        for body, function in zip(self.bodies, functions.values(), strict=True):
+            with body.as_default():
+                results.append(function())
         self._structures = [
-            _trace(caller, body, function) for body, function in zip(self.bodies, functions.values(), strict=True)
+            _finished(caller, body, result) for body, result in zip(self.bodies, expanded_alike(results), strict=True)
         ]
         if any(len(body.outputs) == 1 and body.outputs[0].dtype is bool_ for body in self.bodies):
             self._structures = [
@@ -116,7 +121,7 @@ class _Branches:
         set_handles(made, self.bodies)
         if not made:
             return self._graph.get_operation_by_name(self._scope[:-1])
-        return like_structure(self._structures[0], made)
+        return assembled(like_structure(self._structures[0], made))
 
 
 def case(
@@ -233,13 +238,13 @@ def _true_after(*ops: Operation) -> Tensor:
     return made
 
 
-def _trace(caller: str, body: FuncGraph, function: Callable[[], Any]) -> Any:
-    """Records what the function makes; returns the structure of its result, _OPERATION for an operation, [] for None.
+def _finished(caller: str, body: FuncGraph, result: Any) -> Any:
+    """Ends a body with the result of its function; returns the structure of that, _OPERATION for an operation, [] for
+    None.
 
     Operations beside others become tensors, true when they have run.
     """
     with body.as_default():
-        result = function()
         leaves = nest.flatten(result)
         if len(leaves) > 1:
             leaves = [_true_after(leaf) if isinstance(leaf, Operation) else leaf for leaf in leaves]

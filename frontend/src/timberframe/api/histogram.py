@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from timberframe.api.framework import name_scope
+from timberframe.api.assertions import assert_positive
+from timberframe.api.framework import control_dependencies, name_scope
 from timberframe_core.dtypes import as_dtype, int32
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.operation import Tensor
@@ -36,7 +37,9 @@ def histogram_fixed_width_bins(
         low, high = limits[0], limits[1]
         part, whole = apply_op("Sub", [x, low]), apply_op("Sub", [high, low])
         share: Any = part / whole  # in float64 for integers
-        count = apply_op("Cast", [convert_to_tensor(nbins, int32)], {"DstT": share.dtype})
+        number = convert_to_tensor(nbins, int32)
+        with control_dependencies([assert_positive(number, message="histogram_fixed_width_bins: nbins")]):
+            count = apply_op("Cast", [number], {"DstT": share.dtype})
         bins = apply_op(
             "ClipByValue", [apply_op("Floor", [count * share]), convert_to_tensor(0, share.dtype), count - 1]
         )

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from timberframe.api.arrays import expand_dims, reshape
-from timberframe.api.assertions import assert_non_negative
+from timberframe.api.assertions import assert_less, assert_non_negative
 from timberframe.api.framework import control_dependencies, name_scope
 from timberframe.api.indexing import unsorted_segment_sum
-from timberframe.api.reduction import cumprod, reduce_max, reduce_sum
+from timberframe.api.reduction import cumprod, reduce_max, reduce_prod, reduce_sum
 from timberframe.api.selection import cast, where_v2
 from timberframe.api.unary import lgamma
 from timberframe_core.dtypes import int32
@@ -94,6 +94,14 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     with name_scope(name, "unravel_index"):
         given = convert_to_tensor(indices)
         sizes = convert_to_tensor(dims, given.dtype)
+        count = reduce_prod(sizes)
+        with control_dependencies(
+            [
+                assert_non_negative(given, message="tf.unravel_index: indices"),
+                assert_less(given, count, message="tf.unravel_index: indices must lie inside of dims"),
+            ]
+        ):
+            given = apply_op("Identity", [given])
         steps = cumprod(sizes, exclusive=True, reverse=True)
         if given.shape.ndims != 0:
             sizes, steps = expand_dims(sizes, 1), expand_dims(steps, 1)

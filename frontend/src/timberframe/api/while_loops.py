@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from timberframe.api.composite_values import (
+    SliceParts,
+    SparseParts,
+    assembled,
+    expanded,
+    fixed_invariants,
+    invariants_of,
+)
 from timberframe.api.control_flow import unpacked
 from timberframe.api.tensor_array import TensorArray, like_structure, to_flow
 from timberframe_core import nest
@@ -51,6 +59,7 @@ def while_loop(
         raise InvalidTypeError("tf.while_loop: cond or body is not callable; both must be functions")
     if not nest.is_nested(loop_vars) or not nest.flatten(loop_vars):
         raise InvalidTypeError(f"tf.while_loop: loop_vars is {loop_vars!r}; a non-empty list is required")
+    loop_vars = expanded(loop_vars)
     loop = _Loop(cond, body, loop_vars)
     graph = get_default_graph()
     if graph.eager:
@@ -63,7 +72,7 @@ def while_loop(
             start, invariants = [convert_to_tensor(0, int32), *start], [(), *invariants]
         results = _add_while(graph, scope, loop, start, invariants, parallel_iterations)
     results = results[1:] if loop.limit is not None else results
-    return unpacked(like_structure(loop_vars, results), return_same_structure)
+    return unpacked(assembled(like_structure(loop_vars, results)), return_same_structure)
 
 
 class _Loop:
@@ -99,15 +108,16 @@ class _Loop:
         while (limit is None or done < limit) and self._call(self._cond, flat):
             flat = [_following(v, t) for v, t in zip(self._next_values(flat), flat, strict=True)]
             done += 1
-        return like_structure(self._structure, flat)
+        return assembled(like_structure(self._structure, flat))
 
     def _call(self, function: Callable[..., Any], flat: list[Tensor]) -> Any:
-        packed = like_structure(self._structure, flat)
+        packed = assembled(like_structure(self._structure, flat))
         return function(packed) if isinstance(packed, dict) else function(*packed)
 
     def _next_values(self, flat: list[Tensor]) -> list[Any]:
         result = self._call(self._body, flat)
-        if not nest.is_nested(result):
+        result = expanded(result)
+        if not nest.is_nested(result) or isinstance(result, SparseParts | SliceParts):
             result = [result]
         wanted: Any = self._structure
         if isinstance(wanted, list | tuple):
@@ -129,7 +139,7 @@ class _Loop:
 def _invariants(loop_vars: Any, start: Sequence[Tensor], shape_invariants: Any) -> list[Shape]:
     """For each loop variable the shape that it has in every iteration: the given one, or that of its first value."""
     if shape_invariants is None:
-        return [t.static_shape for t in start]
+        return _first_shapes(loop_vars, iter(start))
     invariants = [as_shape(s) for s in _flatten_shapes(shape_invariants, loop_vars)]
     for tensor, shape in zip(start, invariants, strict=True):
         if not compatible(tensor.static_shape, shape):
@@ -140,8 +150,21 @@ def _invariants(loop_vars: Any, start: Sequence[Tensor], shape_invariants: Any) 
     return invariants
 
 
+def _first_shapes(structure: Any, start: Iterator[Tensor]) -> list[Shape]:
+    """The shapes of the first values; parts of SparseTensors and IndexedSlices may change in their lengths."""
+    if isinstance(structure, SparseParts | SliceParts):
+        tensors = [next(start) for _ in structure]
+        return fixed_invariants(type(structure)(*tensors))
+    if not nest.is_nested(structure):
+        return [next(start).static_shape]
+    keys: Iterable[Any] = sorted(structure) if isinstance(structure, dict) else range(len(structure))
+    return [found for key in keys for found in _first_shapes(structure[key], start)]
+
+
 def _flatten_shapes(shapes: Any, structure: Any) -> list[Any]:
     """The shapes in the order of the structure's leaves; a list of sizes in place of a leaf is one shape."""
+    if isinstance(structure, SparseParts | SliceParts):
+        return invariants_of(structure, shapes)
     if not nest.is_nested(structure):
         return [() if isinstance(structure, TensorArray) else shapes]
     if len(shapes) != len(structure):

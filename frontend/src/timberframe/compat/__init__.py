@@ -6,8 +6,11 @@ import tensorflow, and lists what they use that is not here.
 
 from __future__ import annotations
 
+import numbers
 import os
 from typing import Any
+
+import numpy as np
 
 from timberframe.api.framework import dimension_value as dimension_value
 from timberframe.lazy import UnknownNameError
@@ -16,6 +19,9 @@ from timberframe_core.graph.dimension import Dimension
 from timberframe_core.graph.tensor_shape import TensorShape
 
 bytes_or_text_types = (bytes, str)
+integral_types = (numbers.Integral, np.integer)
+real_types = (numbers.Real, np.integer, np.floating)
+complex_types = (numbers.Complex, np.number)
 
 
 def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:

@@ -103,7 +103,7 @@ class _Answer(ModuleType):
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]  # a module's own is an attribute
         """The module's own entries and all names that it answers, for programs that look through it."""
-        own: dict[str, Any] = ModuleType.__dict__["__dict__"].__get__(self)
+        own: dict[str, Any] = vars(ModuleType)["__dict__"].__get__(self)
         return {**{name: getattr(self, name) for name in dir(self) if not name.startswith("_")}, **own}
 
 

@@ -3,8 +3,9 @@
 from timberframe.lazy import lazy_names as _lazy_names
 
 _MODULES = (
-    "crf", "data", "eager", "estimator", "factorization", "feature_column", "framework", "layers", "learn",
-    "legacy_seq2seq", "losses", "metrics", "nn", "opt", "predictor", "rnn", "seq2seq", "slim", "tpu", "training",
+    "crf", "data", "eager", "estimator", "factorization", "feature_column", "framework", "graph_editor", "layers",
+    "learn", "legacy_seq2seq", "losses", "metrics", "nn", "opt", "predictor", "rnn", "seq2seq", "slim", "staging",
+    "tensorboard", "tpu", "training",
 )  # fmt: skip
 _ALIASES = ("distributions", "lookup", "signal")
 _LATER = {

@@ -33,7 +33,7 @@ from timberframe.contrib.layers import weights as _weights
 from timberframe.lazy import lazy_names as _lazy_names
 
 initializers = regularizers = _weights
-_MODULES = ("evaluation", "layers", "learning", "losses", "metrics", "model_analyzer")
+_MODULES = ("evaluation", "layers", "learning", "losses", "metrics", "model_analyzer", "queues")
 _DATA = (
     "data_decoder", "data_provider", "dataset", "dataset_data_provider", "parallel_reader", "prefetch_queue",
     "tfexample_decoder",

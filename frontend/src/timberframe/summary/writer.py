@@ -19,7 +19,7 @@ from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graphdef import messages
 from timberframe_core.runtime.record_reader import read_records
 
-_VERSION = "brain.Event:2"
+EVENT_VERSION = "brain.Event:2"
 
 
 class FileWriter:
@@ -67,7 +67,7 @@ class FileWriter:
             path = Path(self._folder) / f"{name}.{number}"
         self._path, self._file = path, path.open("wb")
         self._described.clear()
-        self._write(messages.Event(wall_time=time.time(), file_version=_VERSION))
+        self._write(messages.Event(wall_time=time.time(), file_version=EVENT_VERSION))
         self._flush()
 
     def get_logdir(self) -> str:

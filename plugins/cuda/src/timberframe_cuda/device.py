@@ -37,6 +37,7 @@ from timberframe_sdk import (
     CollectiveGroup,
     Deferred,
     DeviceAttributes,
+    Failures,
     OpError,
     Pending,
     UnavailableError,
@@ -66,6 +67,7 @@ class CudaDevice(AcceleratorDevice):
 
     def __init__(self, index: int, number: int, limit: int | None = None, **options: bool) -> None:
         super().__init__(index)
+        self.failures = Failures("launch", "copy", "compile", "queue")
         self.number, self.options = number, OPTIONS | options
         self.context = context(number)
         self.gpu = self.context.gpu
@@ -174,9 +176,11 @@ class CudaDevice(AcceleratorDevice):
                 runtime.memcpyAsync(target, source, nbytes, kind, self.streams.current.ptr)
 
     def copy(self, source: DeviceTensor, target: DeviceTensor) -> None:
+        self.failures.check("launch")
         self.move(target.handle.ptr, source.handle.ptr, target.nbytes, runtime.memcpyDeviceToDevice)
 
     def copy_in(self, x: np.ndarray) -> DeviceTensor:
+        self.failures.check("copy")
         tensor = self.empty(x.dtype, x.shape)
         if tensor.nbytes:
             self.staging.write(x, tensor.handle.ptr)
@@ -187,6 +191,7 @@ class CudaDevice(AcceleratorDevice):
         return found
 
     def start_copy_out(self, a: DeviceTensor) -> Pending:
+        self.failures.check("copy")
         self.streams.refuse_in_capture()
         place = self.results.take(a.nbytes)
         if place is not None:
@@ -202,6 +207,7 @@ class CudaDevice(AcceleratorDevice):
         return Deferred(lambda: found)
 
     def marker(self) -> Pending:
+        self.failures.check("queue")
         return Marker(self, self.event())
 
     def copy_from(self, source: Any, a: DeviceTensor) -> DeviceTensor | None:

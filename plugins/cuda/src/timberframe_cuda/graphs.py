@@ -140,6 +140,7 @@ class CapturingExecutable(AcceleratorExecutable):
             else:
                 device: Any = self.device
                 context.cancel.check()
+                device.failures.check("launch")
                 device.kernels_under_way.launched_all(captured.kernels)
                 with device.calling():
                     captured.graph.launch(stream=device.stream)

@@ -49,6 +49,8 @@ class Kernel:
         blocks = tuple(n // g for n, g in zip(items, group, strict=True))
         streams, under_way = device.streams, device.kernels_under_way
         capture = streams.capture
+        if capture is None:
+            device.failures.check("launch")
         (under_way if capture is None else capture.kernels).launched(self._name)
         try:
             with device.gpu:

@@ -118,6 +118,8 @@ class Products:
 
         def run(items: Sequence[int], group: Sequence[int], *arguments: Any) -> None:
             x, x_start, y, y_start, result, start = arguments
+            if device.streams.capture is None:
+                device.failures.check("launch")
             with calling, device.calling():
                 status = multiply(
                     handles[device.streams.current.ptr], swapped[1], swapped[0], *sizes, one,

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -76,8 +77,25 @@ def _address(folder: Path) -> str | None:
     return None
 
 
+def _check_private(folder: Path) -> None:
+    """Raises InvalidArgumentError for a folder that another user owns or may write to.
+
+    What is in it is trusted: `down` ends the process that it names, and values that arrive there are unpickled.
+    """
+    try:
+        found = folder.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise InvalidArgumentError(
+            f"{folder}: belongs to user {found.st_uid} and has mode {stat.filemode(found.st_mode)}; a folder of user "
+            f"{os.getuid()} that nobody else can write to is required, which --folder can name"
+        )
+
+
 def _head(folder: Path) -> int | None:
     """The process that `up` started and that runs."""
+    _check_private(folder)
     with suppress(FileNotFoundError, ProcessLookupError, ValueError):
         found = int((folder / "head.pid").read_text())
         os.kill(found, 0)
@@ -107,6 +125,7 @@ def _has_token() -> bool:
 
 def _start(folder: Path, given: argparse.Namespace) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _check_private(folder)  # another user may have made it meanwhile
     (folder / "ray_current_cluster").unlink(missing_ok=True)
     ray = str(Path(sys.executable).with_name("ray"))
     if _has_token():  # makes one where this user has none

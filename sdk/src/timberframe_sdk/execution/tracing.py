@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.ops.definition import registry
-from timberframe_core.ops.definition.accuracy import Accumulation, Pointwise
+from timberframe_core.ops.definition.work import floating_operations
 from timberframe_core.plugin.contracts import KernelDef, KernelNode, Value
 from timberframe_core.plugin.nodes import passed_inputs
 
@@ -32,17 +32,8 @@ def work_of(node: KernelNode, kernel: KernelDef | None = None) -> dict[str, Any]
 
 def _flops(node: KernelNode) -> int:
     op = registry.find(node.op)
-    written = [v for v in node.outputs if v.dtype.kind in "fcV"]
-    if op is None or not written:
-        return 0
-    size = sum(math.prod(v.shape) for v in written)
-    if isinstance(op.accuracy, Accumulation):
-        factors = sum(v.dtype.kind in "fcV" for v in node.inputs)
-        try:
-            return size * int(op.accuracy.terms(node.attrs, *(_stand_in(v) for v in node.inputs))) * min(2, factors)
-        except Exception:  # terms that depend on values
-            return 0
-    return size if op.elementwise or isinstance(op.accuracy, Pointwise) else 0
+    written = sum(math.prod(v.shape) for v in node.outputs if v.dtype.kind in "fcV")
+    return 0 if op is None else floating_operations(op, node.attrs, [_stand_in(v) for v in node.inputs], written)
 
 
 def _stand_in(value: Value) -> np.ndarray:

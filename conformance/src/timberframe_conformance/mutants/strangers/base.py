@@ -119,6 +119,12 @@ class Stranger(Mutant):
                 host.close()
 
 
+def _declare(mutant: Stranger) -> None:
+    if mutant.name in MUTANTS:
+        raise ValueError(f"mutant {mutant.name}: there is another one; a name of its own is required")
+    MUTANTS[mutant.name] = mutant
+
+
 BROKEN = "broken mutant"
 """How the message of an exception begins that a bug does not mean to raise."""
 
@@ -136,7 +142,7 @@ def stranger(
 
     def add(bug: Bug) -> Bug:
         chosen = tuple((a, tuple(t)) for a, t in (types or {"T": ("float32",)}).items())
-        MUTANTS[name] = Stranger(name, op, what, bug, types=chosen, source=source, covers=covers, **rest)
+        _declare(Stranger(name, op, what, bug, types=chosen, source=source, covers=covers, **rest))
         return bug
 
     return add
@@ -150,9 +156,7 @@ def planted(name: str, what: str, source: str, concerns: str = "", op: str = "",
 
     def add(bug: Bug) -> Bug:
         types = (("T", ("float32",)),) if op and "types" not in rest else rest.pop("types", ())
-        MUTANTS[name] = Stranger(
-            name, op, what, bug, types=types, source=source, of_seam=True, concerns=concerns, **rest
-        )
+        _declare(Stranger(name, op, what, bug, types=types, source=source, of_seam=True, concerns=concerns, **rest))
         return bug
 
     return add

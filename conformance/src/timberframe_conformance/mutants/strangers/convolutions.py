@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from typing import Any
 
 import numpy as np
@@ -200,6 +201,7 @@ def _(r: Replacements, host: Any) -> None:
 
         def launch(x: Any, *rest: Any) -> None:
             queue.launch(copy, x)
+            time.sleep(0)  # a call of a driver, during which other threads go on
             queue.launch(compute, *rest)
 
         return launch

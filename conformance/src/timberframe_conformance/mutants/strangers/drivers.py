@@ -191,8 +191,13 @@ def _(r: Replacements, host: Any) -> None:
     "memory",
 )  # fmt: skip
 def _(r: Replacements, host: Any) -> None:
-    arena = host.part("driver").Arena
-    r.replace(arena, "give", lambda _: arena.free)
+    def launch(self: Any, kernel: Any, *tensors: Any) -> None:
+        arrays = [t.elements() for t in tensors]  # addresses, which keep no memory
+        self.add(lambda: kernel(*arrays))
+
+    driver = host.part("driver")
+    r.replace(driver.Queue, "launch", lambda _: launch)
+    r.replace(driver.Arena, "give", lambda _: driver.Arena.free)
 
 
 @planted(

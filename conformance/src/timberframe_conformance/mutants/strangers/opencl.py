@@ -52,13 +52,6 @@ def _(r: Replacements, host: Any) -> None:
     )  # fmt: skip
 
 
-@planted("opencl-relu-past-end", "an element after the last is written", "hashcat/hashcat#4889", op="Relu", **OPENCL)
-def _(r: Replacements, host: Any) -> None:
-    _source(
-        r, host, "TF_EACH(i, count) {", "if (tf_global_id(0) == 0) y[count] = 7; TF_EACH(i, count) {", "acmeopencl_relu"
-    )
-
-
 @planted(
     "opencl-read-not-waited-for",
     "what a started copy gives is not waited for",
@@ -95,24 +88,6 @@ def _(r: Replacements, host: Any) -> None:
         return driver.Event(event, x)
 
     r.replace(driver.Queue, "read", lambda _: read)
-
-
-@planted(
-    "opencl-write-late",
-    "the host's array is read after the call is over",
-    "1bit-MONSTER/1bit-MONSTER#558",
-    "copies",
-    **OPENCL,
-)
-def _(r: Replacements, host: Any) -> None:
-    driver = host.part("driver")
-
-    def write(self: Any, x: np.ndarray, target: Any) -> None:
-        if x.size:
-            host_bytes = np.require(x, requirements=["C", "A"]).reshape(-1).view(np.uint8)
-            driver.cl.enqueue_copy(self._queue, target, host_bytes, is_blocking=False)
-
-    r.replace(driver.Queue, "write", lambda _: write)
 
 
 @planted(

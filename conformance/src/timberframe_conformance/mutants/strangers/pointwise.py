@@ -12,7 +12,7 @@ from timberframe_conformance.mutants.strangers.base import stranger
 _first_size: dict[Any, int] = {}
 
 
-@stranger("relu-nan", "Relu", "NaN gives zero", "tensorflow/tensorflow#40072")
+@stranger("queued-relu-nan", "Relu", "NaN gives zero", "tensorflow/tensorflow#40072")
 def _(c: Call) -> Any:
     return np.fmax(c.inputs[0], np.float32(0))
 

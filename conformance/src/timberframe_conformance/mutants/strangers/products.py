@@ -158,24 +158,6 @@ def _(r: Replacements, host: Any) -> None:
     r.replace(host.part("kernels"), "multiply_in_parts", make)
 
 
-@planted(
-    "weights-packed-late", "weights are packed by the host, which does not wait for the queue", "votca/xtp#391",
-    op="MatMul",
-)  # fmt: skip
-def _(r: Replacements, host: Any) -> None:
-    def packed(node: Any, input: int, key: str, pack: Any, shape: tuple[int, ...]) -> bool:
-        device = node.device
-
-        def make(a: Any) -> Any:
-            out = device.empty(a.dtype, shape)
-            pack(a.elements(), out.elements())
-            return out
-
-        return bool(node.prepared(input, key, make, shape))
-
-    r.replace(host.part("kernels"), "packed", lambda _: packed)
-
-
 @stranger(
     "batch-matmul-last", "BatchMatMulV2", "the last of an odd number of products repeats the first",
     "intel/sycl-tla#244",

@@ -12,6 +12,7 @@ from timberframe_conformance.judge import judge_case
 from timberframe_conformance.mutants.strangers.base import BROKEN, Stranger
 from timberframe_conformance.mutants.strangers.hosts import HOSTS
 from timberframe_conformance.options import Options
+from timberframe_conformance.suites import programs
 from timberframe_conformance.target import NoSuchDeviceError, Target
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def _first_failure(proof: Proof, mutant: Stranger, target: Target) -> Result | N
 def cases_of(mutant: Stranger, target: Target) -> Iterator[Case]:
     """The cases of the mutant's level that may notice it, those of the suite about its part first.
 
-    Of the last level, which no network asks for, those of the mutant's ops.
+    Of the last level, which no network asks for, those of the mutant's ops and of what programs are kept by.
     """
     level = mutant.level if mutant.level != LEVELS[-1] else "all"
     graphs = () if level == "all" else SUBJECTS[1:]
@@ -60,6 +61,8 @@ def cases_of(mutant: Stranger, target: Target) -> Iterator[Case]:
         yield from collect(target, replace(options, suites=first))
         options = replace(options, suites=tuple(s for s in collectors() if s not in first))
     yield from collect(target, options)
+    if level == "all":
+        yield from collect(target, replace(options, ops=SUBJECTS[1:2], suites=(programs.SUITE,)))
 
 
 def _without(mutant: Stranger, noticed: Result) -> Result | None:

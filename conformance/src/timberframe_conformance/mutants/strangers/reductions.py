@@ -165,7 +165,7 @@ def _(c: Call) -> Any:
 
 
 @stranger(
-    "momentum-nesterov",
+    "queued-momentum-nesterov",
     "ResourceApplyMomentum",
     "use_nesterov is read as its default",
     "PaddlePaddle/Paddle-Lite#880",

@@ -10,6 +10,7 @@ from timberframe_core.compiler.passes.fuse import FUSE
 from timberframe_core.compiler.passes.hoist import HOIST
 from timberframe_core.compiler.passes.merge import MERGE
 from timberframe_core.compiler.passes.narrow import NARROW
+from timberframe_core.compiler.passes.norms import NORMS
 from timberframe_core.compiler.passes.pads import PADS
 from timberframe_core.compiler.passes.powers import POWERS
 from timberframe_core.compiler.passes.simplify import SIMPLIFY
@@ -17,5 +18,5 @@ from timberframe_core.compiler.passes.sink import SINK
 from timberframe_core.plugin import loader
 
 loader.registry.passes.register(
-    (FUNCTIONALIZE, DENSE_LISTS, SIMPLIFY, MERGE, FOLD, POWERS, PADS, HOIST, SINK, NARROW, COVER, FUSE)
+    (FUNCTIONALIZE, DENSE_LISTS, SIMPLIFY, MERGE, FOLD, POWERS, PADS, NORMS, HOIST, SINK, NARROW, COVER, FUSE)
 )

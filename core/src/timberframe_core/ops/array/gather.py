@@ -132,6 +132,7 @@ def _gather_v2_samples() -> Iterator[Sample]:
     yield Sample((Arg((4, 5, 17)), Arg(values=[[16, 0], [3, 3], [1, 2]]), last))
     yield Sample((Arg((2, 3, 4, 5)), Arg(values=[3, 1]), axis[2]))
     yield Sample((Arg((70001,)), Arg(values=[[70000], [0], [65536]], dtype="int32"), last))
+    yield Sample((Arg((70001, 2)), Arg(values=[[70000, 1], [65536, 3]], dtype="int32"), axis[0]))
     yield Sample((Arg((2, 70001, 1)), Arg(values=[70000, 1], dtype="int64"), axis[1]))
     yield Sample((Arg((3, 4, 2)), Arg(values=[[3, 0], [1, 1], [2, 0]]), axis[1]), {"batch_dims": 1})
     yield Sample((Arg((3, 2, 4)), Arg(values=[[3, 0], [1, 1], [2, 0]]), last), {"batch_dims": 1})

@@ -8,7 +8,7 @@ source.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -29,7 +29,7 @@ class Exact(Accuracy):
     """
 
     signed_zero: bool = True
-    ordered_zeros: bool = False
+    ordered_zeros: bool = field(default=False, repr=False)
 
 
 EXACT = Exact()

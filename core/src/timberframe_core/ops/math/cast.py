@@ -70,6 +70,8 @@ def _cast_samples() -> Iterator[Sample]:
     exact = (*FLOATS, *COMPLEX, "bool")
     yield Sample((Arg(shape=(131,)),), types={"DstT": exact})
     yield Sample((Arg(shape=(131,)),), types={"SrcT": ("bool", *INTEGERS)})
+    large = (65_519, -65_520, 2_049, -100_003, 16_777_217, -33_554_433, 2**31 - 1, -(2**31))
+    yield Sample((Arg(values=large),), types={"SrcT": ("int32", "int64"), "DstT": ("float32", "float64")})
     signed = ("int8", "int16", "int32", "int64")
     near_integers = (-2.5, -1.99, -1.0, -0.5, -0.0, 0.5, 0.99, 1.0, 1.5, 100.7, 127.0, -128.0)
     yield Sample((Arg(values=near_integers),), types={"SrcT": FLOATS, "DstT": (*signed, *FLOATS, "bool")})

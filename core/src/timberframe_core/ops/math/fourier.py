@@ -32,7 +32,12 @@ def _lengths(c: InferenceContext, rank: int) -> tuple[int | None, ...]:
     if given[0] not in (None, rank):
         raise c.error(f"fft_length has {given[0]} elements; it must have {rank}")
     value = c.value(1)
-    return (None,) * rank if value is None else tuple(int(n) for n in value)
+    if value is None:
+        return (None,) * rank
+    lengths = tuple(int(n) for n in value)
+    if any(n < 0 for n in lengths):
+        raise c.error(f"fft_length is {list(lengths)}; lengths must be zero or more")
+    return lengths
 
 
 def _check_fits(available: Any, needed: Any) -> None:

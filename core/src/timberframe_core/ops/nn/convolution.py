@@ -82,6 +82,9 @@ def conv2d_samples() -> Iterator[Sample]:
     ):
         yield Sample((Arg(shape), Arg(filter, special=False)), same)
     yield Sample((Arg((1, 1, 70001, 1)), Arg((1, 3, 1, 2), special=False)), same)
+    yield Sample((Arg((1, 1, 2, 2)), Arg((1, 1, 2, 65_541), special=False)), same)
+    for shape, filter in (((2, 5, 7, 3), (4, 2, 3, 5)), ((7, 4, 4, 18), (2, 2, 18, 3))):  # a side gets more padding
+        yield Sample((Arg(shape), Arg(filter, special=False)), same)
 
 
 def _conv2d_errors() -> Iterator[ErrorSample]:

@@ -198,6 +198,13 @@ def _input_samples(forward: OpDef, samples: Iterable[Sample]) -> Iterator[Sample
         for data_format, grad in (("NHWC", (2, 3, 4, 5)), ("NCHW", (2, 5, 3, 4))):
             sizes, filter = Arg(values=[3, 4], dtype="int32"), Arg((2, 2, 3, 5), special=False)
             yield Sample((sizes, filter, Arg(grad, special=False)), conv_attrs((1, 1), (1, 1), "SAME", data_format))
+        for height, width in ((5, 7), (3, 4)):  # sizes that the strides do not divide
+            sizes = Arg(values=[2, height, width, 3], dtype="int32")
+            grad = (2, (height + 1) // 2, (width + 1) // 2, 5)
+            yield Sample(
+                (sizes, Arg((2, 2, 3, 5), special=False), Arg(grad, special=False)),
+                conv_attrs((2, 2), (1, 1), "SAME", "NHWC"),
+            )
 
 
 def _filter_samples(forward: OpDef, samples: Iterable[Sample]) -> Iterator[Sample]:

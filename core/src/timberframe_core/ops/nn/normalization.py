@@ -97,7 +97,7 @@ def _batch_norm_error(
     blended = [np.zeros_like(mean_error)] * 2
     if training and blend != 1.0:
         blended = [3 * u * (np.abs(old) + np.abs(new)) for old, new in ((mean, center), (variance, spread))]
-    running = [mean_error + blended[0], 2 * spread_error + 3 * u * spread + blended[1]]
+    running = [mean_error + blended[0], 2 * spread_error + 3 * u * np.abs(spread) + blended[1]]
     bounds = [from_channels_last(y, attrs["data_format"]), *running, mean_error, spread_error]
     return [*bounds, np.zeros(0)][: len(expected)]
 

@@ -12,7 +12,7 @@ from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.gradients import apply_op
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, NotDifferentiable, define_op
 from timberframe_core.ops.math.segments import NUMBERS
-from timberframe_core.ops.sparse.shapes import Parts, check_parts, count_of, flat, rank_of, some, unflat
+from timberframe_core.ops.sparse.shapes import Parts, check_parts, flat, rank_of, some, unflat
 from timberframe_core.shapes import Shape, format_shape
 
 _NO_GRADIENT = NotDifferentiable("as in TensorFlow, gradients do not flow through parts of sparse tensors here")
@@ -25,7 +25,8 @@ def _concat_shape(c: InferenceContext) -> Sequence[Shape]:
         raise c.late_error(
             f"the inputs have ranks {sorted(r for r in ranks if r is not None)}; equal ones are required"
         )
-    counts = [count_of(c, i) if c.shapes[i] is not None else None for i in range(n)]
+    parts = [(c.shapes[i], c.shapes[n + i]) for i in range(n)]
+    counts = [next((s[0] for s in found if s is not None and s[0] is not None), None) for found in parts]
     total = None if None in counts else sum(x for x in counts if x is not None)
     rank = next(iter(ranks), None)
     return [(total, rank), (total,), (rank,)]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -146,19 +144,60 @@ def _columns(attrs: Attrs, records: np.ndarray, *defaults: np.ndarray) -> tuple[
 def _fields(record: bytes, delimiter: str, quotes: bool) -> list[bytes]:
     """The fields of a record; quotes: one may stand between quotation marks."""
     letter = delimiter.encode("latin-1", "replace")
-    if (not quotes or b'"' not in record) and b"\n" not in record and b"\r" not in record:
+    if not quotes:
         return record.split(letter)
-    quoting: Any = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
-    text = io.StringIO(record.decode("latin-1"), newline="")
-    found = next(csv.reader(text, delimiter=delimiter, quoting=quoting), [""])
-    return [x.encode("latin-1") for x in found]
+    if b'"' not in record and b"\n" not in record and b"\r" not in record:
+        return record.split(letter)
+    fields, at = [], 0
+    while True:
+        if record[at : at + 1] == b'"':
+            field, at = _quoted(record, at)
+        else:
+            end = record.find(letter, at)
+            end = len(record) if end < 0 else end
+            field, at = record[at:end], end
+            if b'"' in field or b"\n" in field or b"\r" in field:
+                raise InvalidArgumentError(
+                    f"a field is {field!r}; one with quotation marks or line breaks must stand within quotation marks"
+                )
+        fields.append(field)
+        if at == len(record):
+            return fields
+        if record[at : at + 1] != letter:
+            raise InvalidArgumentError(
+                f"after the field {field!r}, which ends with a quotation mark, comes {record[at : at + 1]!r}; a "
+                "delimiter, or the end of the record, is required"
+            )
+        at += 1
+
+
+def _quoted(record: bytes, at: int) -> tuple[bytes, int]:
+    """The field between quotation marks that begins at a position, in which two stand for one; where it ends."""
+    parts = []
+    while True:
+        end = record.find(b'"', at + 1)
+        if end < 0:
+            raise InvalidArgumentError(
+                f"a field begins with {record[at : at + 20]!r}; its quotation mark must be closed"
+            )
+        parts.append(record[at + 1 : end])
+        if record[end + 1 : end + 2] != b'"':
+            return b'"'.join(parts), end + 1
+        at = end + 1
+
+
+def _number(field: bytes, kind: type[int] | type[float]) -> int | float:
+    """A number as C reads it; ValueError for what only Python takes, such as `1_000`."""
+    if b"_" in field or not field.isascii():
+        raise ValueError(field)
+    return kind(field)
 
 
 def _column(fields: list[bytes], dtype: DType, default: np.ndarray, index: int, missing: bytes) -> np.ndarray:
     kind = dtype.numpy
     if kind.kind == "f" and b"" not in fields and missing not in fields:
         with contextlib.suppress(ValueError):  # which is worded below
-            return np.array([float(x) for x in fields]).astype(kind)
+            return np.array([_number(x, float) for x in fields]).astype(kind)
     values: list[object] = []
     for field in fields:
         if field in (b"", missing):
@@ -167,7 +206,7 @@ def _column(fields: list[bytes], dtype: DType, default: np.ndarray, index: int, 
             values.append(default.reshape(-1)[0])
             continue
         try:
-            values.append(field if kind.kind == "O" else int(field) if kind.kind == "i" else float(field))
+            values.append(field if kind.kind == "O" else _number(field, int if kind.kind == "i" else float))
         except ValueError:
             raise InvalidArgumentError(f"field {index} is {field!r}; {with_article(kind.name)} is required") from None
     made = np.empty(len(values), kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -182,8 +183,9 @@ def _launcher(node: KernelNode, body: Cluster, made: Expression, checked: tuple[
     count = body.outputs[0].size
     types = [v.dtype.name for v in (*body.inputs, *body.outputs)]
     order = _order(device, merged_dims([v.shape for v in body.inputs], body.outputs[0].shape), len(body.inputs), count)
-    source = Source(_source(made, types, order, checked), (("INDEX", index_name(count)),))
-    function = device.function(source, "tf_elementwise")
+    name = kernel_name(body)
+    source = Source(_source(name, made, types, order, checked), (("INDEX", index_name(count)),))
+    function = device.function(source, name)
     items, group = order.items, order.group
     arguments = [node.number, *order.arguments] if checked else order.arguments
 
@@ -238,6 +240,8 @@ def _order(device: Any, dims: Sequence[Dim], operands: int, count: int) -> _Orde
     )  # fmt: skip
 
 
+_NAMED_OPS = 6
+"""Ops in the name of a kernel."""
 _LEAST_ROW = 32
 """Elements of a row from which on a launch by rows and columns is worth it."""
 _MOST_ROWS = 1 << 15
@@ -271,7 +275,16 @@ def _check(made: Expression, indices: Sequence[str], checked: tuple[int, str]) -
     return f"    if ({bad}) tf_report(status, node, 1, {indices[k]}, (int64_t){made.inputs[k][0]}, 0);"
 
 
-def _source(made: Expression, types: Sequence[str], order: _Order, checked: tuple[int, str] | None = None) -> str:
+def kernel_name(body: Cluster) -> str:
+    """The kernel's name, which profilers show: the first of its ops, and how many more there are."""
+    ops = [re.sub(r"\W", "_", node.op) for node in body.nodes]
+    more = [f"and_{len(ops) - _NAMED_OPS}"] if len(ops) > _NAMED_OPS else []
+    return "_".join(["tf", *ops[:_NAMED_OPS], *more])
+
+
+def _source(
+    name: str, made: Expression, types: Sequence[str], order: _Order, checked: tuple[int, str] | None = None
+) -> str:
     """The kernel of an expression. Sizes and strides are arguments, so that one source serves many shapes."""
     count = len(made.inputs)
     parameters = [f"TF_GLOBAL const tf_storage_{types[k]} *p{k}" for k in range(count)]
@@ -281,7 +294,7 @@ def _source(made: Expression, types: Sequence[str], order: _Order, checked: tupl
         "#include <timberframe/accelerator/language.h>",
         "#include <timberframe/elementwise.h>",
         *made.preamble(),
-        f"TF_KERNEL tf_elementwise({', '.join([*parameters, *order.parameters])}) {{",
+        f"TF_KERNEL {name}({', '.join([*parameters, *order.parameters])}) {{",
         *order.loop,
         *_operands(made, types, order.indices),
         *([_check(made, order.indices, checked)] if checked else []),

@@ -73,7 +73,7 @@ class Reduction:
         first, n = not self._steps, self._index_type
         results = outer * segments * width
         each, items, group, numbers = _work(self._device, outer, rows, width, segments)
-        function = self._device.function(self._source(first, last, each), "tf_reduce")
+        function = self._device.function(self._source(first, last, each), f"tf_{self._rule.combine}")
         sizes = [n(x) for x in numbers]
         starts = n(0 if first else self._starts[-2]), n(0 if last else self._starts[-1])
         self._steps.append((function, items, group, (*starts, self._count, *sizes)))
@@ -87,6 +87,7 @@ class Reduction:
             "ACCUMULATOR": rule.accumulator,
             "TO": rule.target if last else rule.accumulator,
             "COMBINE": rule.combine,
+            "NAME": f"tf_{rule.combine}",
             "INITIAL": _initial(rule.combine, rule.accumulator),
             "MAP": rule.map if first else "same",
             "FINISH": rule.finish if last else "same",

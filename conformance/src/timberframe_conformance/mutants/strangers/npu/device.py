@@ -12,7 +12,7 @@ import timberframe_sdk as sdk
 from timberframe_conformance.mutants.strangers.npu.driver import ALIGNMENT, Arena, Block, Event, Queue, Tensor
 from timberframe_conformance.mutants.strangers.npu.kernels import KERNELS, reference_kernels
 
-timberframe_contract = (2, 15)
+timberframe_contract = (2, 16)
 TYPE, MEMORY = "NPU", 1 << 28
 DTYPES = ("float32", "float16", "bfloat16", "int32", "int64", "int8", "uint8", "bool")
 

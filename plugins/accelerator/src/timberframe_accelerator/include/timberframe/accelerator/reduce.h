@@ -1,8 +1,9 @@
 /* Reductions of the middle dimension of [outer, rows, width]; several passes of it make any reduction.
  *
- * FROM, ACCUMULATOR, TO: dtypes of what is read, of partial results and of what is written. COMBINE: sum, product,
- * maximum or minimum; INITIAL: its neutral value. MAP: same or square, of each element. FINISH: same, mean, half or
- * root_f32, root_f64, root_integer of a result of `count` elements. EACH: a work-item makes a result, else a group.
+ * NAME: the kernel's. FROM, ACCUMULATOR, TO: dtypes of what is read, of partial results and of what is written.
+ * COMBINE: sum, product, maximum or minimum; INITIAL: its neutral value. MAP: same or square, of each element. FINISH:
+ * same, mean, half or root_f32, root_f64, root_integer of a result of `count` elements. EACH: a work-item makes a
+ * result, else a group.
  *
  * OPERANDS and ELEMENT(i) may be defined to reduce something else than the elements of a tensor: a list of
  * parameters, and element i of [outer, rows, width] made from them; it may use `block` and `column`, its indices in outer
@@ -70,7 +71,7 @@ static inline uint64_t tf_integer_root(uint64_t x) {
 #ifdef EACH
 
 /* Reads from element `from` on and writes `size` results from element `to` on. */
-TF_KERNEL tf_reduce(OPERANDS, TF_GLOBAL TF_STORAGE(TO) *out, tf_index from, tf_index to, int64_t count, tf_index size,
+TF_KERNEL NAME(OPERANDS, TF_GLOBAL TF_STORAGE(TO) *out, tf_index from, tf_index to, int64_t count, tf_index size,
                     tf_index rows, tf_index width) {
   TF_EACH(o, size) {
     const tf_index block = o / width, column = o - block * width;
@@ -84,7 +85,7 @@ TF_KERNEL tf_reduce(OPERANDS, TF_GLOBAL TF_STORAGE(TO) *out, tf_index from, tf_i
 
 /* A group makes `tile` neighbouring results of a segment of rows: [outer, segments, width] is written. Where it takes
  * several rows at a time (lanes), tile is width and there is one tile, so that the group's elements are neighbours. */
-TF_KERNEL tf_reduce(OPERANDS, TF_GLOBAL TF_STORAGE(TO) *out, tf_index from, tf_index to, int64_t count, tf_index rows,
+TF_KERNEL NAME(OPERANDS, TF_GLOBAL TF_STORAGE(TO) *out, tf_index from, tf_index to, int64_t count, tf_index rows,
                     tf_index width, tf_index tiles, tf_index tile, tf_index lanes, tf_index segments,
                     tf_index segment_rows) {
   TF_SHARED accumulator shared[GROUP_ITEMS];

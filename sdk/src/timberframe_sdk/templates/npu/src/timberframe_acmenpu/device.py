@@ -14,7 +14,7 @@ from timberframe_acmenpu.driver import Arena, Event, Memory, Queue, Tensor
 from timberframe_acmenpu.hardware import ALIGNMENT, DTYPES, MEMORY
 from timberframe_acmenpu.kernels import KERNELS
 
-timberframe_contract = (2, 0)
+timberframe_contract = (2, 16)
 TYPE = "ACMENPU"
 
 
@@ -34,7 +34,8 @@ class AcmenpuDevice(sdk.KernelDevice):
 
     def __init__(self, index: int, limit: int | None) -> None:
         super().__init__(index)
-        self.queue = Queue()
+        self.failures = sdk.Failures("launch", "copy", "compile", "queue")
+        self.queue = Queue(self.failures.check)
         self.allocator = AcmenpuAllocator(self.queue, limit)
         self.attributes = sdk.DeviceAttributes(memory=MEMORY, vendor="Acmenpu", model="simulated", dtypes=DTYPES)
 
@@ -45,7 +46,7 @@ class AcmenpuDevice(sdk.KernelDevice):
         return self.array(self.allocator.allocate(dtype.itemsize * math.prod(shape)), 0, dtype, shape)
 
     def copy(self, source: Tensor, target: Tensor) -> None:
-        self.queue.launch(lambda x, out: np.copyto(out, x), source, target)
+        self.queue.launch(lambda x, out: np.copyto(out, x), (source,), (target,))
 
     def copy_in(self, x: np.ndarray) -> Tensor:
         tensor = self.empty(x.dtype, x.shape)

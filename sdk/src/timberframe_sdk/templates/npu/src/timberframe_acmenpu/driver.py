@@ -10,7 +10,7 @@ import math
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -106,6 +106,7 @@ class Tensor:
 
     def __init__(self, memory: Memory, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...], owner: Any) -> None:
         self.memory, self.offset, self.dtype, self.shape, self.owner = memory, offset, dtype, shape, owner
+        self.failure: Exception | None = None  # of the launch that should have filled it
 
     def _elements(self) -> np.ndarray:
         end = self.offset + self.dtype.itemsize * math.prod(self.shape)
@@ -113,11 +114,16 @@ class Tensor:
 
 
 class Queue:
-    """Does what it is given in order, on a thread of its own. A failed launch is the error of whatever comes next."""
+    """Does what it is given in order, on a thread of its own.
 
-    def __init__(self) -> None:
+    The error of a failed launch is raised when its outputs are read, and by the next marker of the thread that
+    launched it: runs of other threads go on. check: raises failures that are asked for, see `sdk.Failures`.
+    """
+
+    def __init__(self, check: Callable[[str], None]) -> None:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-        self._failure: Exception | None = None
+        self._failures: dict[int, Exception] = {}
+        self._check = check
         threading.Thread(target=self._run, daemon=True).start()
 
     def _run(self) -> None:
@@ -132,40 +138,57 @@ class Queue:
         self._events.put(event)
         return event
 
-    def launch(self, kernel: Callable[..., Any], *tensors: Tensor) -> None:
-        """Calls a kernel with the elements of tensors."""
+    def launch(self, kernel: Callable[..., Any], inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
+        """Calls a kernel with the elements of tensors; outputs: those that it fills, with its workspace if it has one.
+
+        Nothing is computed of what a failed launch should have made.
+        """
+        self._check("queue")
+        thread = threading.get_ident()
 
         def work() -> None:
-            try:
-                kernel(*(t._elements() for t in tensors))
-            except Exception as e:
-                self._failure = e
+            failure = next((t.failure for t in inputs if t.failure is not None), None)
+            if failure is None:
+                try:
+                    self._check("launch")
+                    kernel(*(t._elements() for t in (*inputs, *outputs)))
+                except Exception as e:
+                    failure = self._failures[thread] = e
+            for tensor in outputs:
+                tensor.failure = failure
 
         self.add(work)
 
     def write(self, x: np.ndarray, target: Tensor) -> None:
         """Copies a host array to the device; the caller may change it afterwards."""
+        self._check("copy")
         sent = np.array(x)
         self.add(lambda: np.copyto(target._elements(), sent))
 
     def read(self, source: Tensor) -> Event:
         """Copies a tensor to the host: the event's result."""
 
+        self._check("queue")
+        thread = threading.get_ident()
+
         def work() -> np.ndarray:
-            self._raise_failure()
+            self._check("copy")
+            self._raise_failure(thread, source.failure)
             return source._elements().copy()
 
         return self.add(work)
 
     def marker(self) -> Event:
         """Is done when everything before it is, and raises its error."""
-        return self.add(self._raise_failure)
+        self._check("queue")
+        thread = threading.get_ident()
+        return self.add(lambda: self._raise_failure(thread))
 
     def wait(self) -> None:
         """Waits for everything so far, and leaves errors to whatever comes next."""
         self.add(lambda: None).result()
 
-    def _raise_failure(self) -> None:
-        failure, self._failure = self._failure, None
+    def _raise_failure(self, thread: int, of_tensor: Exception | None = None) -> None:
+        failure = self._failures.pop(thread, None) or of_tensor
         if failure is not None:
             raise failure

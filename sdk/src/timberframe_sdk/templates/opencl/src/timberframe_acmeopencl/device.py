@@ -13,7 +13,7 @@ from timberframe_accelerator import DTYPES, UNSUPPORTED_OPS, AcceleratorDevice, 
 from timberframe_accelerator.kernels import accelerator_kernels
 from timberframe_acmeopencl import driver, kernels
 
-timberframe_contract = (2, 15)
+timberframe_contract = (2, 16)
 TYPE = "ACMEOPENCL"
 
 

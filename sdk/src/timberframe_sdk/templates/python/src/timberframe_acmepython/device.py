@@ -12,7 +12,7 @@ import timberframe_sdk as sdk
 from timberframe_acmepython.driver import Event, Memory, Queue, Tensor
 from timberframe_acmepython.kernels import KERNELS
 
-timberframe_contract = (2, 15)
+timberframe_contract = (2, 16)
 TYPE, MEMORY, DTYPES = "ACMEPYTHON", 1 << 30, ("float32",)
 
 

@@ -23,7 +23,8 @@ def kernel(
         @functools.wraps(build)
         def queued(node: sdk.KernelNode) -> sdk.Launch:
             launch, function = node.device.queue.launch, build(node)  # type: ignore[attr-defined]  # our device's
-            return sdk.Launch(lambda *tensors: launch(function, *tensors), reasons)
+            count = len(sdk.passed_inputs(node))
+            return sdk.Launch(lambda *tensors: launch(function, tensors[:count], tensors[count:]), reasons)
 
         return build
 

@@ -43,7 +43,7 @@ class Weights:
 
         def make(weights: Any) -> Any:
             out = device.empty(dtype, self.shape)
-            device.queue.launch(pack, weights, out)
+            device.queue.launch(pack, (weights,), (out,))
             return out
 
         self.prepared = node.prepared(i, ("lanes", key), make, self.shape, dtype)

@@ -1,0 +1,76 @@
+"""Hypotheses on what a kernel was called with: another attr, an input that it left out, exchanged or transposed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from timberframe_conformance.hypotheses.wrong import Hypothesis, Wrong
+from timberframe_core.ops.definition.formats import FORMATS
+from timberframe_core.ops.definition.signature import AttrDef
+
+
+def another_attr(wrong: Wrong) -> Iterator[str]:
+    """An attr was read as its default, or as the other of two values."""
+    for attr in wrong.op.attrs.values():
+        for value in _others(attr, wrong.attrs.get(attr.name)):
+            if wrong.equals(wrong.result_of(attrs={**wrong.attrs, attr.name: value})):
+                yield f"equals the result with {attr.name}={value}"
+
+
+def _others(attr: AttrDef, value: Any) -> Iterator[Any]:
+    if attr.kind == "bool":
+        yield not value
+    elif attr.kind == "string" and attr.allowed:
+        yield from (v for v in attr.allowed if v != value)
+    elif attr.kind in ("int", "float", "list(int)"):
+        if not attr.required and attr.default is not None and attr.default != value:
+            yield attr.default
+        if isinstance(value, tuple) and any(v != 1 for v in value):
+            yield (1,) * len(value)
+
+
+def input_left_out(wrong: Wrong) -> Iterator[str]:
+    """A bias was not added, a factor not multiplied by."""
+    for i, x in enumerate(wrong.inputs):
+        if len(wrong.inputs) < 2 or x.dtype.name not in FORMATS:
+            continue
+        for number in (0, 1):
+            rest = [np.full_like(x, number) if k == i else y for k, y in enumerate(wrong.inputs)]
+            if wrong.equals(wrong.result_of(inputs=rest)):
+                yield f"equals the result without input {i} (with {number} in its place)"
+
+
+def inputs_exchanged(wrong: Wrong) -> Iterator[str]:
+    """Two operands were taken for each other."""
+    for i, k in itertools.combinations(range(len(wrong.inputs)), 2):
+        if wrong.inputs[i].dtype == wrong.inputs[k].dtype:
+            swapped = list(wrong.inputs)
+            swapped[i], swapped[k] = swapped[k], swapped[i]
+            if wrong.equals(wrong.result_of(inputs=swapped)):
+                yield f"equals the result with inputs {i} and {k} exchanged"
+
+
+def input_transposed(wrong: Wrong) -> Iterator[str]:
+    """An operand was read by columns in place of rows."""
+    for i, x in enumerate(wrong.inputs):
+        if x.ndim > 1 and min(x.shape[-2:]) > 1:
+            for words, other in (
+                ("transposed", np.swapaxes(x, -1, -2)),
+                ("read by columns", np.swapaxes(x, -1, -2).reshape(x.shape)),
+            ):
+                if wrong.equals(wrong.result_of(inputs=[other if k == i else y for k, y in enumerate(wrong.inputs)])):
+                    yield f"equals the result with input {i} {words}"
+
+
+def node_left_out(wrong: Wrong) -> Iterator[str]:
+    """One of several nodes was not computed."""
+    for words, candidate in wrong.candidates():
+        if wrong.equals(candidate):
+            yield f"equals {words}"
+
+
+HYPOTHESES: tuple[Hypothesis, ...] = (node_left_out, another_attr, input_left_out, inputs_exchanged, input_transposed)

@@ -1,0 +1,144 @@
+"""Messages of failures say what fits the wrong values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timberframe as tf
+from timberframe_conformance.case import CaseFailedError
+from timberframe_conformance.hypotheses.upstream import first_wrong_node
+from timberframe_conformance.hypotheses.wrong import after_other_inputs
+from timberframe_conformance.target import Target
+from timberframe_conformance.tolerance.compare import check
+from timberframe_conformance.twin import Twin
+from timberframe_core.dtypes import as_dtype
+from timberframe_core.ops.definition import registry
+from timberframe_sdk.reference import evaluate
+
+RNG = np.random.default_rng(0)
+IMAGES = RNG.normal(size=(2, 6, 6, 20)).astype(np.float32)
+FILTERS = RNG.normal(size=(2, 2, 20, 24)).astype(np.float32)
+A, B = (RNG.normal(size=(17, 17)).astype(np.float32) for _ in range(2))
+
+
+def message(op: str, inputs: list[np.ndarray], got: np.ndarray, attrs: dict[str, Any]) -> str:
+    """What the suite says of an output that is wrong."""
+    with pytest.raises(CaseFailedError) as failed:
+        check(registry.get(op), full(op, attrs), inputs, [got], [got.dtype])
+    return str(failed.value)
+
+
+def full(op: str, attrs: dict[str, Any]) -> dict[str, Any]:
+    defaults = {a.name: a.default for a in registry.get(op).attrs.values() if not a.required}
+    return {**defaults, "T": as_dtype("float32"), **attrs}
+
+
+def result(op: str, inputs: list[np.ndarray], attrs: dict[str, Any]) -> np.ndarray:
+    return np.array(evaluate(registry.get(op), full(op, attrs), inputs)[0])
+
+
+SAME = {"strides": (1, 2, 2, 1), "padding": "SAME"}
+
+
+def test_padding_on_the_other_side() -> None:
+    mirrored = [IMAGES[:, ::-1, ::-1], FILTERS[::-1, ::-1]]
+    attrs = {"strides": (1, 1, 1, 1), "padding": "SAME"}
+    got = np.ascontiguousarray(result("Conv2D", mirrored, attrs)[:, ::-1, ::-1])
+    text = message("Conv2D", [IMAGES, FILTERS], got, attrs)
+    assert text.endswith("; equals SAME padding with the odd pixel on the other side")
+
+
+def test_some_channels() -> None:
+    got = result("Conv2D", [IMAGES, FILTERS], SAME)
+    got[..., 16:20] += 1
+    assert "; only channels 16 to 19 of 24 differ" in message("Conv2D", [IMAGES, FILTERS], got, SAME)
+
+
+def test_entries_of_a_batch_after_the_first() -> None:
+    got = result("Conv2D", [IMAGES, FILTERS], SAME)
+    got[1:] = got[0]
+    text = message("Conv2D", [IMAGES, FILTERS], got, SAME)
+    assert "; only batch entries 1 of 2 differ; repeats the first entry of dimension 0" in text
+
+
+def test_memory_that_nobody_wrote_to() -> None:
+    got = result("MatMul", [A, B], {})
+    got[:, 16:] = 0
+    assert "dimension 1, 16 of 17 differ; they are 0" in message("MatMul", [A, B], got, {})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda: A.T @ B, "equals the result with transpose_a=True"),
+        (lambda: B @ A, "equals the result with inputs 0 and 1 exchanged"),
+        (lambda: A.copy(), "equals input 0"),
+        (lambda: -(A @ B), "has the other sign"),
+        (lambda: 2 * (A @ B), "is 2 times the right result"),
+        (lambda: bfloat16(A) @ bfloat16(B), "equals the result of inputs in bfloat16"),
+    ],
+)
+def test_a_product_with_a_fault(wrong: Callable[[], np.ndarray], words: str) -> None:
+    assert message("MatMul", [A, B], wrong(), {}).endswith(f"; {words}")
+
+
+def bfloat16(x: np.ndarray) -> np.ndarray:
+    return x.astype(as_dtype("bfloat16").numpy).astype(np.float32)
+
+
+def test_weights_of_the_version_before() -> None:
+    with after_other_inputs({"the variable's version before": [A, B + 1]}):
+        text = message("MatMul", [A, B], A @ (B + 1), {})
+    assert text.endswith("; equals the result of the variable's version before")
+
+
+def test_sums_in_float16() -> None:
+    a, b = A.astype(np.float16), B.astype(np.float16)
+    total = np.zeros((17, 17), np.float16)
+    for k in range(17):
+        total += np.outer(a[:, k], b[k])
+    text = message("MatMul", [a, b], total, {"T": as_dtype("float16")})
+    assert "off by no more than a sum of 17 terms in float16 may be; sums need float32" in text
+
+
+def test_nothing_is_said_where_nothing_fits() -> None:
+    noise = RNG.normal(size=(17, 17)).astype(np.float32)
+    assert message("MatMul", [A, B], A @ B + noise, {}).count(";") == 1
+
+
+def test_a_network_is_followed_to_the_first_node_that_differs() -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, A.shape, name="x")
+        hidden = tf.matmul(tf.nn.relu(x, name="relu"), tf.constant(B), name="hidden")
+        y = tf.add(tf.tanh(hidden), tf.exp(x, name="beside"), name="y")
+    with np.errstate(all="ignore"):
+        relu = np.maximum(A, 0)
+        right = {"relu": relu, "hidden": relu @ B, "beside": np.exp(A), "x": A}
+        right["Tanh"] = np.tanh(right["hidden"])
+        right["y"] = right["Tanh"] + right["beside"]
+        got = {**right, "hidden": np.where(np.arange(17) < 16, right["hidden"], 0)}
+        got["Tanh"] = np.tanh(got["hidden"])
+        got["y"] = got["Tanh"] + got["beside"]
+
+    def values(table: dict[str, Any]) -> Callable[[Any], np.ndarray]:
+        return lambda t: np.asarray(B if t.op.type == "Const" else table[t.op.name], np.float32)
+
+    text = first_wrong_node(y, values(got), values(right), 1e-3)
+    assert text.startswith("the first node that differs is MatMul 'hidden': 17 of 289 elements differ")
+    assert text.endswith(
+        "only indices of dimension 1, 16 of 17 differ; they are 0, as memory is that nobody has written to"
+    )
+
+
+def test_a_node_that_a_kernel_for_several_leaves_out(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    twin = Twin(target)
+    product = twin.op("MatMul", [twin.feed(A), twin.constant(B, "float32")])
+    output = twin.op("Relu", [twin.op("BiasAdd", [product, twin.constant(A[0], "float32")])])
+    lost = np.maximum(product.narrow, 0)
+    monkeypatch.setattr(tf.Session, "run", lambda self, fetches, feeds: [lost])
+    with pytest.raises(CaseFailedError, match=r"; equals the result without BiasAdd 'BiasAdd'$"):
+        twin.check([output])
