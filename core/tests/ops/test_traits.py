@@ -31,6 +31,7 @@ def _define(**traits: Any) -> None:
         ({"constant_outputs": ("x",)}, "name outputs"),
         ({"gradient_notes": ("free_phases",)}, "it must have a gradient"),
         ({"total_value": True}, "a value function"),
+        ({"sized_by_values": True}, "it must have shape inputs"),
         ({"update_op": "Mul"}, "role must be assign_variable"),
         ({"resource_op": "Acme>ResourceX"}, "role must be reference"),
     ],

@@ -197,7 +197,7 @@ def test_resource_is_used_in_the_body_of_a_loop(session: tf.Session) -> None:
 def test_what_depends_on_a_host_op_of_known_shape_is_planned_once(session: tf.Session) -> None:
     handle = box()
     runner = session._runner(take(handle) * tf.ones([2]), {})
-    assert runner.plan.static
+    assert runner.plan.schedule.static
 
 
 def test_output_of_another_shape_than_the_graph_says_is_an_error(session: tf.Session) -> None:

@@ -27,7 +27,7 @@ def clusters(build: Callable[[tf.Tensor], Any], shape: tuple[int, ...] = (2, 3))
         session.run(tf.global_variables_initializer())
         runner = session._runner(result, {x: None})
         level = runner.plan.bind([(np.ones(shape, np.float32), None)])
-        bound = [level.stages[id(s)] for s in runner.plan.schedule.stages]
+        bound = [level.stages[id(s)] for s in level.schedule.stages]
         return [b.cluster.source or b.cluster for b in bound if b.cluster is not None]
 
 

@@ -298,3 +298,35 @@ def test_gradients_are_those_of_the_graph(function: Any) -> None:
         fed = tf.placeholder(tf.float32, value.shape)
         graph = session.run(tf.convert_to_tensor(tf.gradients(function(fed), fed)[0]), {fed: value})
     np.testing.assert_allclose(eager, graph, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("function", "second"),
+    [
+        (lambda x: tf.cond(tf.greater(x, 0), lambda: x * x * x, lambda: x), 12.0),
+        (lambda x: tf.switch_case(tf.constant(0), [lambda: x * x * x, lambda: x]), 12.0),
+        (lambda x: tf.sin(tf.cond(tf.greater(x, 0), lambda: tf.exp(x) * x, lambda: x)), None),
+        (
+            lambda x: tf.while_loop(
+                lambda i, _: i < 2, lambda i, a: (i + 1, tf.cond(a > 0, lambda: a * x, lambda: a)), [0, x]
+            )[1],
+            12.0,
+        ),
+    ],
+)
+def test_second_derivative_through_a_function_with_branches(function: Any, second: float | None) -> None:
+    def derivatives(called: Any, at: float) -> tuple[float, float]:
+        x: Any = tf.constant(at, tf.float64)
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = called(x)
+            first: Any = inner.gradient(y, x)
+        return float(first.numpy()), float(outer.gradient(first, x).numpy())
+
+    traced, step = tf.function(function), 1e-6
+    got = derivatives(traced, 2.0)[1]
+    differences = (derivatives(function, 2.0 + step)[0] - derivatives(function, 2.0 - step)[0]) / (2 * step)
+    assert got == pytest.approx(differences, rel=1e-6)
+    assert second is None or got == pytest.approx(second)

@@ -1,4 +1,4 @@
-"""Bugs in what a session keeps for ops: queues, tables, random streams."""
+"""Bugs in what a session keeps: plans, queues, tables, random streams."""
 
 from __future__ import annotations
 
@@ -11,10 +11,27 @@ from timberframe.host_ops.queue_state import Queue
 from timberframe.host_ops.tables import Table
 from timberframe_conformance.mutants.base import seam_mutant
 from timberframe_conformance.replacements import Replacements
+from timberframe_core.compiler.plan import Plan
 from timberframe_core.plugin.state import VariableVersion
 from timberframe_core.runtime.resources import ResourceStore
 
 SUITE = "resources"
+
+
+@seam_mutant("stages-of-other-shapes", "a run goes on with the stages of other shapes", "concurrency")
+def _(r: Replacements, target: Any) -> None:
+    def make(bind: Any) -> Any:
+        def latest(self: Any, inputs: Any) -> Any:
+            level = bind(self, inputs)
+            levels = vars(self).setdefault("levels", [])
+            levels.append(level)
+            for each in levels:
+                each.schedule = self.schedule
+            return level
+
+        return latest
+
+    r.replace(Plan, "bind", make)
 
 
 @seam_mutant("queue-shares-memory", "elements of equal dtype and shape in a queue share their memory", SUITE)

@@ -1,4 +1,4 @@
-"""Concurrency: several threads that run one node at once, each on its own inputs, get what they get one by one."""
+"""Concurrency: several threads that run one node or one graph at once get what they get one by one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from timberframe_conformance import drive
 from timberframe_conformance.case import Case, CaseFailedError, Measured
 from timberframe_conformance.cases.trials import Trial, trial_case
+from timberframe_conformance.suites import concurrent_runs
 from timberframe_conformance.suites.checks import in_threads
 from timberframe_conformance.suites.choice import chosen, middling_or_small
 from timberframe_core.ops.definition.opdef import OpDef
@@ -26,10 +27,11 @@ _SWITCH_SECONDS = 1e-5
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """One trial of each op, in one dtype; ops that draw random numbers are the suite `random`'s."""
+    """One trial of each op, in one dtype, and graphs; ops that draw random numbers are the suite `random`'s."""
     without_streams = [op for op in ops if op.stream is None]
     for trial in chosen(target, without_streams, middling_or_small, dtypes=1):
         yield trial_case(SUITE, trial, _run)
+    yield from concurrent_runs.collect(target, ops)
 
 
 def _run(trial: Trial, case_id: str, target: Target) -> Measured | None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from timberframe_core.compiler.build import build_function
 from timberframe_core.compiler.ir import FunctionProgram, Node, Output, Program, body_scope
+from timberframe_core.compiler.planned_values import planned_inputs
 from timberframe_core.compiler.specialise import Facts, NeedsDriverError, VariableShape, infer
-from timberframe_core.compiler.stages import planned_inputs
 from timberframe_core.compiler.state import variable_name
 from timberframe_core.compiler.support import bound_node, refused
 from timberframe_core.dtypes import DType
@@ -103,7 +103,7 @@ class Bodies:
         program = self._programs.get(key)
         if program is None:
             program = build_function(function, handles, partial(self._pipeline.rewrite_graph, reports=self.reports))
-            self._pipeline.prepare(program, partial(self._place, device), self.reports)
+            self._pipeline.prepare(program, partial(self._place, device), self.reports, any_size=True)
             self._programs[key] = program
         return program
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import gc
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -54,14 +54,31 @@ class BoundStage:
 
 @dataclass
 class Level:
-    """What is bound once the shapes of one depth are known; `children` by the shapes and values that running gave."""
+    """What is bound once the shapes of one depth are known; `children` by the shapes and values that running gave.
+
+    schedule: the stages that it is for, whatever schedule the plan makes for others meanwhile. devices: those that a
+    run of it works on, as far as it is known.
+    """
 
     facts: Facts
+    schedule: Schedule
+    devices: list[Device]
     stages: dict[int, BoundStage] = field(default_factory=dict)
     children: dict[Any, Level] = field(default_factory=dict)
     placements: list[Placement] = field(default_factory=list)
     """Of nodes that their devices declined for these shapes."""
     overlaps: bool | None = None  # whether stages gain from threads, found out by the first run
+
+    @cached_property
+    def asynchronous(self) -> list[Device]:
+        """The devices that may still be at work when all stages have run."""
+        return [d for d in self.devices if d.asynchronous]
+
+    @property
+    def only_stage(self) -> BoundStage:
+        """The one stage of a schedule that has one."""
+        (stage,) = self.schedule.stages
+        return self.stages[id(stage)]
 
 
 class Plan:
@@ -113,7 +130,8 @@ class Plan:
             if node.op.role == "variable" and node.device is not None and node.device.incarnation != _HERE:
                 self.variables.get(node.variable or "", node.device, node.attrs["dtype"])
         self.results = [f for f in program.fetches if isinstance(f, Output)]
-        self._reschedule()
+        self.schedule: Schedule = make_schedule(program, self._needed)
+        """The stages for shapes that are bound from now on."""
         named = {n.variable for n in program.nodes if n.variable is not None}
         declared = {n.variable for n in program.nodes if n.op.role == "variable" and is_static(n.attrs["shape"])}
         self._list_feeds = [i for i, f in enumerate(program.feeds) if f.dtype is variant]
@@ -122,31 +140,6 @@ class Plan:
     def _homes(self) -> dict[str, Device]:
         names = {n.variable for n in self.program.nodes if n.variable is not None}
         return {name: device for name in names if (device := self.variables.device(name)) is not None}
-
-    def _reschedule(self) -> None:
-        self.schedule: Schedule = make_schedule(self.program, self._needed)
-        self.static = not any(self.schedule.inference.keys() - {0}) and all(s.level == 0 for s in self.schedule.stages)
-        self.one_call = (
-            self.static
-            and len(self.schedule.stages) == 1
-            and not self.schedule.host_feeds
-            and not any(n.endless for n in self.program.nodes)
-        )
-        """Whether one call of one device may compute everything, in a time that nobody would cut short."""
-        devices = self._find_devices()
-        self.one_device = len(devices) == 1
-        self.asynchronous = [d for d in devices if d.asynchronous]  # may still be at work when all stages have run
-        schedule = self.schedule
-        planned = {*schedule.inference, *schedule.fetched_values, *(s.level for s in schedule.stages)}
-        self.deeper_at = frozenset(planned - {0})  # the depths at which shapes or values are found out
-        self.depths = sorted({s.depth for s in schedule.stages} | self.deeper_at | {0})
-
-    def _find_devices(self) -> list[Device]:
-        """The devices that run stages."""
-        found = {id(s.device): s.device for s in self.schedule.stages}
-        if any(n.bodies and n.host_driven for s in self.schedule.stages for n in s.nodes):
-            found = {id(d): d for d in self._placer.devices.devices}  # whatever the bodies use
-        return list(found.values())
 
     # Binding
 
@@ -159,7 +152,7 @@ class Plan:
                 self._bound.move_to_end(key)
                 return found
             with collection_paused(), failures_noted(self.skipped_rewrites):
-                level = self._bind_level(self._analyse(inputs), 0)
+                level = self._bind_level(self._analyse(inputs), self.schedule, 0)
             self._bound[key] = level
             if len(self._bound) > _BOUND_PLANS:
                 self._bound.popitem(last=False)
@@ -187,7 +180,7 @@ class Plan:
         finally:
             if given:
                 self._bound.clear()
-                self._reschedule()
+                self.schedule = make_schedule(self.program, self._needed)
         return facts
 
     def _key(self, inputs: Sequence[Located]) -> Any:
@@ -213,12 +206,17 @@ class Plan:
             facts.values[feed] = np.array(host_array(located))
         return facts
 
-    def _bind_level(self, facts: Facts, depth: int) -> Level:
-        """The stages whose shapes are known at a depth."""
-        level = Level(facts)
-        for stage in self.schedule.stages:
+    def _bind_level(self, facts: Facts, schedule: Schedule, depth: int, devices: Iterable[Device] = ()) -> Level:
+        """The stages of a schedule whose shapes are known at a depth. devices: those that earlier depths work on."""
+        level = Level(facts, schedule, [])
+        for stage in schedule.stages:
             if stage.level == depth:
                 level.stages[id(stage)] = self._bind_stage(stage, facts, level.placements)
+        used = [*devices, *(s.device for s in schedule.stages)]
+        used += [part.device for bound in level.stages.values() for part in bound.parts]
+        if schedule.runs_bodies or facts.driven:
+            used += self._placer.devices.devices  # whatever the bodies use
+        level.devices.extend({id(d): d for d in used}.values())
         return level
 
     def _bind_stage(self, stage: Stage, facts: Facts, placements: list[Placement]) -> BoundStage:
@@ -269,7 +267,8 @@ class Plan:
             if x not in level.facts.shapes  # made by a kernel that decides the size, or by a driven loop
         }
         lists = {x: known_of_list(found[x][0]) for x in shapes if x.dtype is variant}
-        values = {x: host_array(found[x]) for x in self.schedule.fetched_values.get(depth, ())}
+        schedule = level.schedule
+        values = {x: host_array(found[x]) for x in schedule.fetched_values.get(depth, ())}
         key = (
             depth,
             tuple(sorted((x.name, s) for x, s in shapes.items())),
@@ -285,8 +284,8 @@ class Plan:
                 for x in shapes:
                     facts.bounds.pop(x, None)
                 facts.values.update({x: np.array(v) for x, v in values.items()})
-                infer(self.schedule.inference.get(depth, ()), facts, self.variables.shape, self.bodies.result_shapes)
-                child = self._bind_level(facts, depth)
+                infer(schedule.inference.get(depth, ()), facts, self.variables.shape, self.bodies.result_shapes)
+                child = self._bind_level(facts, schedule, depth, level.devices)
                 if len(level.children) >= _CHILDREN:
                     level.children.clear()
                 level.children[key] = child

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.compiler.ir import Node, Output, sets_variable
-from timberframe_core.compiler.stages import has_static_shapes, planned_inputs
+from timberframe_core.compiler.planned_values import planned_inputs
+from timberframe_core.compiler.stages import has_static_shapes
 from timberframe_core.compiler.state import uninitialized
 from timberframe_core.dtypes import DType, variant
 from timberframe_core.errors import InvalidArgumentError, OpError, ResourceExhaustedError

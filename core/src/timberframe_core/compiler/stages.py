@@ -7,12 +7,13 @@ shapes are known before it starts.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from timberframe_core.compiler.host_side import follows_from_shapes
 from timberframe_core.compiler.ir import Node, Output, Program
-from timberframe_core.graph.inference import arg_ranges
+from timberframe_core.compiler.planned_values import planned_inputs
 from timberframe_core.plugin.contracts import Device
 from timberframe_core.plugin.host_ops import find_host_op
 from timberframe_core.shapes import is_static
@@ -32,8 +33,8 @@ _Home = Any  # the device of a node, _LISTS, or the node itself where the execut
 class Stage:
     """One cluster to be: nodes of one device and depth, or what the executor does: one node, or several on lists.
 
-    level: depth at which all its shapes are known; 0 means with those of the feeds. by_executor: it is a loop or branch
-    that the executor drives for some shapes. outputs: what others need from it.
+    level: depth at which all its shapes are known; 0 means with those of the feeds. driven: the executor carries out
+    the nodes itself. outputs: what others need from it.
     sends: the part of that which leaves its device, with the device that it goes to (None: the host, to plan or for an
     op that the executor carries out there).
     """
@@ -42,60 +43,46 @@ class Stage:
     depth: int
     nodes: list[Node]
     level: int = 0
-    by_executor: bool = False
+    driven: bool = False
     outputs: list[Output] = field(default_factory=list)
     sends: list[tuple[Output, Device | None]] = field(default_factory=list)
 
-    @property
-    def driven(self) -> bool:
-        """Whether the executor carries out the nodes itself."""
-        return self.by_executor or self.nodes[0].host_driven or self.nodes[0].on_lists
 
-
-@dataclass
+@dataclass(frozen=True)
 class Schedule:
-    """The stages in running order. inference[k]: nodes whose shapes (and host values) are found before depth k runs.
+    """The stages in running order, which never change: where other ones are needed, another schedule is made.
 
-    host_feeds: feeds whose values planning needs. fetched_values: for each depth, computed values that planning needs.
+    inference[k]: nodes whose shapes (and host values) are found before depth k runs. host_feeds: feeds whose values
+    planning needs. fetched_values: for each depth, computed values that planning needs. runs_bodies: the executor
+    drives a loop or branch. endless: nobody knows a limit for the time that a node takes.
     """
 
-    stages: list[Stage]
-    inference: dict[int, list[Node]]
-    host_feeds: list[Output]
-    fetched_values: dict[int, list[Output]]
+    stages: Sequence[Stage]
+    inference: Mapping[int, Sequence[Node]]
+    host_feeds: Sequence[Output]
+    fetched_values: Mapping[int, Sequence[Output]]
+    runs_bodies: bool
+    endless: bool
 
+    @cached_property
+    def static(self) -> bool:
+        """Whether all shapes are known with those of the feeds."""
+        return not any(self.inference.keys() - {0}) and all(s.level == 0 for s in self.stages)
 
-def planned_inputs(node: Node) -> tuple[Output, ...]:
-    """The inputs whose value must be on the host before the node can be planned."""
-    op = node.op
-    if node.feed or not (op.shape_inputs or op.planned):
-        return ()
-    constants = [None if x.node.feed or x.node.op.role != "constant" else x.node.attrs["value"] for x in node.inputs]
-    ranges = arg_ranges(op.inputs, node.attrs)
-    return tuple(node.inputs[i] for name in op.planned_inputs(node.attrs, constants) for i in ranges[name])
+    @cached_property
+    def one_call(self) -> bool:
+        """Whether one call of one device may compute everything, in a time that nobody would cut short."""
+        return self.static and len(self.stages) == 1 and not self.host_feeds and not self.endless
 
+    @cached_property
+    def deeper_at(self) -> frozenset[int]:
+        """The depths at which shapes or values are found out."""
+        return frozenset({*self.inference, *self.fetched_values, *(s.level for s in self.stages)} - {0})
 
-def find_host_values(program: Program) -> set[Output]:
-    """Marks the nodes that are computed on the host while planning, and returns the values that planning needs.
-
-    These nodes are shapes, chains of ops with a value function that lead from shapes, constants and feeds to an input
-    that some op needs for planning, and small integers that follow from these. Where a chain starts from a computed
-    tensor, its value is fetched first.
-    """
-    needed: set[Output] = set()
-    for node in reversed(program.nodes):
-        needed.update(planned_inputs(node))
-        node.host_value = False
-        if node.feed or node.op.value is None or node.op.stateful or node.op.role == "constant":
-            continue
-        if node.op.shape_only:
-            node.host_value = True
-        elif any(x in needed for x in node.outputs):
-            node.host_value = True
-            needed.update(node.inputs)
-    for node in program.nodes:
-        node.host_value = node.host_value or (not node.feed and follows_from_shapes(node))
-    return needed
+    @cached_property
+    def depths(self) -> Sequence[int]:
+        """All depths, in order."""
+        return sorted({s.depth for s in self.stages} | self.deeper_at | {0})
 
 
 def make_schedule(program: Program, needed: set[Output]) -> Schedule:
@@ -107,7 +94,9 @@ def make_schedule(program: Program, needed: set[Output]) -> Schedule:
     _find_outputs(program, stages)
     _find_sends(stages, numbering.fetched)
     host_feeds = [f for f in program.feeds if f in needed]
-    return Schedule(stages, numbering.inference, host_feeds, numbering.fetched)
+    runs_bodies = any(n.bodies for s in stages if s.driven for n in s.nodes)
+    endless = any(n.endless for n in program.nodes)
+    return Schedule(stages, numbering.inference, host_feeds, numbering.fetched, runs_bodies, endless)
 
 
 class _Numbering:
@@ -227,6 +216,7 @@ def _group(program: Program, numbering: _Numbering) -> list[Stage]:
         stage = groups.get((depth, id(home(node))))
         if stage is None:
             stage = groups[depth, id(home(node))] = Stage(node.device, depth, [])
+            stage.driven = node.host_driven or node.on_lists
         stage.nodes.append(node)
         stage.level = max(stage.level, numbering.level[node])
     return sorted(groups.values(), key=lambda s: s.depth)
@@ -254,7 +244,7 @@ def _split_for_overlap(stages: list[Stage], numbering: _Numbering) -> list[Stage
         for nodes in (first, rest):
             if nodes:
                 level = max(numbering.level[n] for n in nodes)
-                result.append(Stage(stage.device, stage.depth, nodes, level))
+                result.append(Stage(stage.device, stage.depth, nodes, level, stage.driven))
     return result
 
 

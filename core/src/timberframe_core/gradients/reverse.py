@@ -212,7 +212,8 @@ class _Backward:
         """Those among them from which a path of differentiable tensors leads to a source."""
         connected: set[Operation] = set()
         for op in order:
-            if any(self._wanted(t, connected) for t in self._inputs(op)):
+            stops = isinstance(op.gradient, NotDifferentiable)
+            if not stops and any(self._wanted(t, connected) for t in self._inputs(op)):
                 connected.add(op)
         return connected
 

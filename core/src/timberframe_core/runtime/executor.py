@@ -11,7 +11,7 @@ import numpy as np
 
 from timberframe_core.compiler import specialise
 from timberframe_core.compiler.ir import Node, Output
-from timberframe_core.compiler.plan import BoundStage, Located, Plan
+from timberframe_core.compiler.plan import BoundStage, Level, Located, Plan
 from timberframe_core.dtypes import variant
 from timberframe_core.errors import OpError, ResourceExhaustedError
 from timberframe_core.plugin.contracts import (
@@ -37,24 +37,21 @@ if TYPE_CHECKING:
 _HERE = DeviceDefaults.incarnation
 
 
-def run_to_end(
-    plan: Plan, inputs: Sequence[Located], runtime: Runtime, context: RunContext, on_device: bool = False
-) -> list[Any]:
-    """Runs once and returns the results when every device has done its part and has reported no error.
+def run_to_end(run: Run, on_device: bool = False) -> list[Any]:
+    """Runs and returns the results when every device has done its part and has reported no error.
 
     They are arrays of the host; with on_device, those in another memory stay there as DeviceArrays.
     """
-    if plan.asynchronous:
-        context.late = LateErrors()
-        if not plan.one_device:
-            context.cancel.poll()
-    results = Run(plan, inputs, runtime, context).results()
-    if not plan.asynchronous and not on_device:
+    plan, context = run.plan, run.context
+    if run.level.asynchronous and len(run.level.devices) > 1:
+        context.cancel.poll()
+    results = run.results()
+    if not run.level.asynchronous and not on_device:
         if context.trace is not None:
             return [_traced_copy(x, output, context) for x, output in zip(results, plan.results, strict=True)]
         return [to_host(x, context.cancel) for x in results]
     works = [_start_fetch(x, plan, context, on_device) for x in results]
-    ends = [DeviceWork(device.marker(), device, plan, context) for device in plan.asynchronous]
+    ends = [DeviceWork(device.marker(), device, plan, context) for device in run.level.asynchronous]
     if context.late is not None:
         raise_late_errors(context.late.of(), plan, context)
     found = context.cancel.wait_all([*works, *ends])[: len(works)]
@@ -65,15 +62,13 @@ def run_to_end(
     return found
 
 
-def run_in_place(plan: Plan, inputs: Sequence[Located], runtime: Runtime, context: RunContext) -> list[Located]:
-    """Runs once, like `run_to_end`, and leaves each result where it is; values of dtype variant are as they are."""
-    if plan.asynchronous:
-        context.late = LateErrors()
-    results = Run(plan, inputs, runtime, context).results()
-    if plan.asynchronous:
-        ends = [DeviceWork(device.marker(), device, plan, context) for device in plan.asynchronous]
-        assert context.late is not None
-        raise_late_errors(context.late.of(), plan, context)
+def run_in_place(run: Run) -> list[Located]:
+    """Runs, like `run_to_end`, and leaves each result where it is; values of dtype variant are as they are."""
+    results, context = run.results(), run.context
+    if run.level.asynchronous:
+        ends = [DeviceWork(device.marker(), device, run.plan, context) for device in run.level.asynchronous]
+        if context.late is not None:
+            raise_late_errors(context.late.of(), run.plan, context)
         context.cancel.wait_all(ends)
     return results
 
@@ -131,7 +126,13 @@ class Run:
         self.sent: dict[Output, DeviceWork] = {}
         self._pending_errors: dict[Output, list[LateError]] = {}
         self._copies: dict[tuple[Output, int], Array] = {}
-        self.level = plan.bind(inputs)
+        self._enter(plan.bind(inputs))
+
+    def _enter(self, level: Level) -> None:
+        """Goes on with a level, and collects the errors of its devices from now on if they report them late."""
+        self.level = level
+        if level.asynchronous and self.context.late is None:
+            self.context.late = LateErrors()
 
     def call(self, plan: Plan, inputs: Sequence[Located]) -> list[Located]:
         """Runs the plan of a body as part of this run."""
@@ -140,8 +141,6 @@ class Run:
     @staticmethod
     def separately(plan: Plan, inputs: Sequence[Located], runtime: Runtime, context: RunContext) -> list[Any]:
         """Runs the plan of a function that is part of no other run; results are on the host, values as they are."""
-        if plan.asynchronous:
-            context.late = LateErrors()
         made = Run(plan, inputs, runtime, context).results(own=False)
         if context.late is not None:
             raise_late_errors(context.late.of(), plan, context)
@@ -155,9 +154,9 @@ class Run:
 
         own: none of them is an array that was fed.
         """
-        plan = self.plan
-        if plan.static:
-            stages = [self.level.stages[id(s)] for s in plan.schedule.stages]
+        schedule = self.level.schedule
+        if schedule.static:
+            stages = [self.level.stages[id(s)] for s in schedule.stages]
             if self.level.overlaps is None:
                 self.level.overlaps = len(stages) > 1 and overlapping(stages)
             if self.level.overlaps:
@@ -167,16 +166,16 @@ class Run:
                     self.run_stage(stage)
         else:
             self._run_by_depth()
-        return [self._result(x, own) for x in plan.results]
+        return [self._result(x, own) for x in self.plan.results]
 
     def _run_by_depth(self) -> None:
-        plan, bound = self.plan, dict(self.level.stages)
-        for depth in plan.depths:
-            if depth in plan.deeper_at:
-                found = {x: (self.on_host(x), None) for x in plan.schedule.fetched_values.get(depth, ())}
-                self.level = plan.deeper(self.level, depth, {**self.found, **found} if found else self.found)
+        schedule, bound = self.level.schedule, dict(self.level.stages)
+        for depth in schedule.depths:
+            if depth in schedule.deeper_at:
+                found = {x: (self.on_host(x), None) for x in schedule.fetched_values.get(depth, ())}
+                self._enter(self.plan.deeper(self.level, depth, {**self.found, **found} if found else self.found))
                 bound.update(self.level.stages)
-            stages = [bound[id(s)] for s in plan.schedule.stages if s.depth == depth]
+            stages = [bound[id(s)] for s in schedule.stages if s.depth == depth]
             if len(stages) > 1 and wait_for_each_other(stages):
                 Overlapped(self, stages).run()
             else:

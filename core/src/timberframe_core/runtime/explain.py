@@ -12,8 +12,8 @@ from timberframe_core.compiler.build import prune
 from timberframe_core.compiler.ir import Node
 from timberframe_core.compiler.passes.pipeline import PassReport, merged
 from timberframe_core.compiler.place import Placement
-from timberframe_core.compiler.plan import BoundStage, Level, Plan
-from timberframe_core.compiler.stages import Stage
+from timberframe_core.compiler.plan import BoundStage, Level
+from timberframe_core.compiler.stages import Schedule, Stage
 from timberframe_core.graph.graph import Graph
 from timberframe_core.plugin.contracts import Cluster, Device
 from timberframe_core.plugin.fusion import FUSED
@@ -186,8 +186,9 @@ def explain_plan(runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
             passes += runner.fed.find(inputs).reports
         plan = runner.plan_for(inputs)
         level = plan.bind(inputs)
-    homes = {n: s.device for s in plan.schedule.stages for n in s.nodes}
-    reports = [_report(stage, bound, homes) for stage, bound in _stages(plan, level)]
+    schedule = plan.schedule if level is None else level.schedule
+    homes = {n: s.device for s in schedule.stages for n in s.nodes}
+    reports = [_report(stage, bound, homes) for stage, bound in _stages(schedule, level)]
     peak: dict[str, int] = {}
     for r in reports:
         if r.arena_bytes is not None:
@@ -200,13 +201,13 @@ def explain_plan(runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
         merged([*passes, *plan.passes, *plan.bodies.reports, *(r for b in _bound(level) for r in b.passes)]),
         (
             *(k for bound in _bound(level) if bound.cluster is not None for k in _kernels(bound.cluster, bound.passes)),
-            *_host_ops(plan),
+            *_host_ops(schedule),
         ),
         tuple(_driver(n, level, passes) for n in plan.program.nodes if n.bodies),
         tuple(n.name for n in plan.program.nodes if n.host_value),
         peak,
         tuple(dict.fromkeys([*runner.plan.skipped_rewrites, *plan.skipped_rewrites])),
-        _edges(stage.nodes for stage, _ in _stages(plan, level)),
+        _edges(stage.nodes for stage, _ in _stages(schedule, level)),
     )
 
 
@@ -242,9 +243,9 @@ def _declined(names: Sequence[str], passes: Sequence[PassReport]) -> tuple[str, 
     return tuple(why for report in passes for name, why in report.declined if name in names)
 
 
-def _host_ops(plan: Plan) -> Iterator[KernelReport]:
+def _host_ops(schedule: Schedule) -> Iterator[KernelReport]:
     """What the executor calls for nodes that no device runs."""
-    for stage in plan.schedule.stages:
+    for stage in schedule.stages:
         for node in stage.nodes if stage.driven else ():
             if not node.bodies:
                 yield KernelReport(node.name, node.op.name, stage.device.spec, f"host op {host_op_of(node).origin()}")
@@ -262,9 +263,9 @@ def _driver(node: Node, level: Level | None, passes: Sequence[PassReport]) -> Lo
     return LoopReport(node.name, node.op.name, "", "decided when shapes are known")
 
 
-def _stages(plan: Plan, level: Level | None) -> Iterator[tuple[Stage, BoundStage | None]]:
+def _stages(schedule: Schedule, level: Level | None) -> Iterator[tuple[Stage, BoundStage | None]]:
     """The stages in running order, those that were cut in their parts."""
-    for stage in plan.schedule.stages:
+    for stage in schedule.stages:
         bound = None if level is None else level.stages.get(id(stage))
         if bound is not None and bound.parts:
             yield from ((part.stage, part) for part in bound.parts)

@@ -190,7 +190,10 @@ class PreparedFunction:
     def _direct_call(self, inputs: Sequence[Located]) -> Callable[..., Any] | None:
         """A call that skips the executor, on a device of the host's memory that offers one."""
         plan = self._plan
-        bound = plan.bind(inputs).stages[id(plan.schedule.stages[0])]
+        level = plan.bind(inputs)
+        if not level.schedule.one_call:
+            return None
+        bound = level.only_stage
         exact = bound.inputs == plan.feeds and bound.outputs == plan.results
         if bound.executable is None or not bound.device.host_memory or not exact:
             return None
@@ -204,4 +207,4 @@ class PreparedFunction:
 
 def _is_one_cluster(plan: Plan) -> bool:
     """Whether one call of one device computes everything, and nothing can make it wait."""
-    return plan.one_call and not any(n.variable for n in plan.program.nodes)
+    return plan.schedule.one_call and not any(n.variable for n in plan.program.nodes)

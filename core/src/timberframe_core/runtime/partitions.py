@@ -14,8 +14,9 @@ from timberframe_core.ops.definition import registry
 
 def partition_graphs(plan: Plan) -> list[Any]:
     """One GraphDef for each stage, in running order."""
-    stage_of = {n: s for s in plan.schedule.stages for n in s.nodes}
-    return [_Partition(plan, stage, stage_of).graph.as_graph_def() for stage in plan.schedule.stages]
+    stages = plan.schedule.stages
+    stage_of = {n: s for s in stages for n in s.nodes}
+    return [_Partition(plan, stage, stage_of).graph.as_graph_def() for stage in stages]
 
 
 class _Partition:

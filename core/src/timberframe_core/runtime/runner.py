@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from timberframe_core import recursion
 from timberframe_core.compiler.build import build_program, subgraph
 from timberframe_core.compiler.ir import Subgraph
-from timberframe_core.compiler.plan import BoundStage, Located, Plan, collection_paused
+from timberframe_core.compiler.plan import Level, Located, Plan, collection_paused
 from timberframe_core.dtypes import variant
 from timberframe_core.errors import CancelledError, OpError
 from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.operation import Tensor
 from timberframe_core.plugin.contracts import RunContext
-from timberframe_core.runtime.executor import run_in_place, run_to_end
+from timberframe_core.runtime.executor import Run, run_in_place, run_to_end
 from timberframe_core.runtime.fed_plans import FedPlans
 from timberframe_core.runtime.fed_variables import FurtherReads
 from timberframe_core.runtime.feeds import FeedCount, flat_feeds, locate_feed
@@ -88,7 +88,8 @@ class Runner:
         try:
             with self.room():
                 plan = self.plan_for(inputs)
-                results = iter(run_to_end(plan, inputs, session.runtime, context, on_device))
+                run = Run(plan, inputs, session.runtime, context)
+                results = iter(run_to_end(run, on_device))
             if not on_device:
                 results = map(scalar, results)
             found = [next(results) if is_tensor else None for is_tensor in self._is_tensor]
@@ -97,7 +98,7 @@ class Runner:
             raise
         finally:
             session.end(context.cancel)
-        if self.may_be_direct and plan.one_call and context.trace is None:
+        if self.may_be_direct and run.level.schedule.one_call and context.trace is None:
             self._remember_direct(plan, inputs)
         return found
 
@@ -112,7 +113,7 @@ class Runner:
         session.begin(context.cancel)
         try:
             with self.room():
-                return run_in_place(self.plan_for(inputs), inputs, session.runtime, context)
+                return run_in_place(Run(self.plan_for(inputs), inputs, session.runtime, context))
         except BaseException as e:
             _stop(context, inputs, e)
             raise
@@ -156,12 +157,13 @@ class Runner:
             found = self._elements(values, RunContext())
             return found if len(found) > 1 else found[0]
 
-        direct = self._direct_arrays(plan, inputs, general)
+        level = plan.bind(inputs)
+        direct = self._direct_arrays(plan, level, general)
         if direct is None:
             return None
         assemble = self.fetches.assemble
         if self.fetches.single:
-            cluster = _only_stage(plan, inputs).cluster
+            cluster = level.only_stage.cluster
             return (
                 direct if cluster is not None and cluster.outputs[0].shape else lambda *values: scalar(direct(*values))
             )
@@ -175,22 +177,18 @@ class Runner:
         general: does the same for arrays that the call does not take. None where there is no such call.
         """
         plan = self.plan_for(inputs)
-        return self._direct_arrays(plan, inputs, general) if self.may_be_direct and plan.one_call else None
+        return self._direct_arrays(plan, plan.bind(inputs), general) if self.may_be_direct else None
 
-    def _direct_arrays(
-        self, plan: Plan, inputs: Sequence[Located], general: Callable[..., Any]
-    ) -> Callable[..., Any] | None:
-        bound = _only_stage(plan, inputs)
+    def _direct_arrays(self, plan: Plan, level: Level, general: Callable[..., Any]) -> Callable[..., Any] | None:
+        if not level.schedule.one_call:
+            return None
+        bound = level.only_stage
         exact = bound.inputs == plan.feeds and bound.outputs == plan.results and all(self._is_tensor)
         if bound.executable is None or bound.cluster is None or not bound.device.host_memory or not exact:
             return None
         if bound.cluster.updates:
             return None
         return bound.device.direct_call(bound.executable, general)
-
-
-def _only_stage(plan: Plan, inputs: Sequence[Located]) -> BoundStage:
-    return plan.bind(inputs).stages[id(plan.schedule.stages[0])]
 
 
 def _stop(context: RunContext, inputs: Sequence[Located], error: BaseException) -> None:

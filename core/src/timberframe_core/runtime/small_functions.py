@@ -34,7 +34,7 @@ class SmallFunction:
     def of(cls, plan: Plan) -> SmallFunction | None:
         """The function that a plan runs; None for one that is better planned."""
         nodes = [n for n in plan.program.nodes if not n.feed]
-        suits = len(nodes) <= _MOST_NODES and (plan.schedule.host_feeds or not plan.static)
+        suits = len(nodes) <= _MOST_NODES and (plan.schedule.host_feeds or not plan.schedule.static)
         if not suits or not all(map(_is_exact, nodes)):
             return None
         at: dict[Output, int] = {x: i for i, x in enumerate(plan.feeds)}

@@ -17,7 +17,7 @@ from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.operation import Operation
 from timberframe_core.plugin.contracts import RunContext
 from timberframe_core.runtime.device_array import DeviceArray
-from timberframe_core.runtime.executor import run_to_end
+from timberframe_core.runtime.executor import Run, run_to_end
 from timberframe_core.shapes import compatible, format_shape
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def assign_variables(session: BaseSession, variables: Sequence[Any], values: Seq
     context = RunContext()
     session.begin(context.cancel)
     try:
-        run_to_end(plan, inputs, runtime, context)
+        run_to_end(Run(plan, inputs, runtime, context))
     except BaseException:
         runtime.variables.put_back(keys, before)
         raise

@@ -10,7 +10,7 @@ from timberframe_core.compiler.drawn_order import draw_order
 from timberframe_core.compiler.ir import Output, Program, Subgraph
 from timberframe_core.compiler.passes.graph_rewriter import GraphRewriter
 from timberframe_core.compiler.passes.rewriter import ClusterRewriter, ProgramRewriter
-from timberframe_core.compiler.stages import find_host_values
+from timberframe_core.compiler.planned_values import find_host_values
 from timberframe_core.compiler.state import order_accesses, resolve_handles
 from timberframe_core.errors import InternalError, OpError
 from timberframe_core.fallback import attempt, report_failure
@@ -61,18 +61,24 @@ class Pipeline:
         """Whether there is a pass of a phase."""
         return bool(self._phases[phase])
 
-    def prepare(self, program: Program, place: Callable[[Program], object], reports: list[PassReport]) -> set[Output]:
+    def prepare(
+        self,
+        program: Program,
+        place: Callable[[Program], object],
+        reports: list[PassReport],
+        any_size: bool = False,
+    ) -> set[Output]:
         """Rewrites a program before and after `place` gives its nodes devices; returns the values that planning needs.
 
-        reports: gets what each pass did.
+        reports: gets what each pass did. any_size: see `find_host_values`.
         """
         resolve_handles(program)
         self._rewrite(program, "program", reports)
         order_accesses(program)
-        needed = find_host_values(program)
+        needed = find_host_values(program, any_size)
         place(program)
         if self._rewrite(program, "placed", reports):
-            needed = find_host_values(program)
+            needed = find_host_values(program, any_size)
         if self._order_seed is not None:
             draw_order(program, self._order_seed)
         return needed

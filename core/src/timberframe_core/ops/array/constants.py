@@ -159,6 +159,7 @@ define_op(
     value=_fill_value,
     gradient=lambda op, grad: [None, reshape_like(sum_all(grad), op.inputs[1])],
     shape_inputs=("dims",),
+    sized_by_values=True,
     samples=_fill_samples,
     errors=_fill_errors,
 )
@@ -344,6 +345,7 @@ define_op(
     value=_range_value,
     gradient=NotDifferentiable("its arguments decide the number of elements"),
     shape_inputs=("start", "limit", "delta"),
+    sized_by_values=True,
     accuracy=Bound(_sequence_error, "one rounding each of product and sum"),
     samples=_range_samples,
     errors=_range_errors,

@@ -323,6 +323,7 @@ define_op(
     value=reference_value,
     gradient=_tile_gradient,
     shape_inputs=("multiples",),
+    sized_by_values=True,
     samples=_tile_samples,
     errors=_tile_errors,
 )

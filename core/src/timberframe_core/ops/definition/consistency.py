@@ -46,6 +46,7 @@ _RULES: dict[str, tuple[Callable[[OpDef], bool], str]] = {
     "kinds": (_names_handles, "it must have on_host and name handles"),
     "blocks": (lambda op: op.on_host, "it must have on_host"),
     "total_value": (lambda op: op.value is not None, "it must have a value function"),
+    "sized_by_values": (lambda op: bool(op.shape_inputs), "it must have shape inputs"),
     "update_op": (lambda op: op.role == "assign_variable", "its role must be assign_variable"),
     "resource_op": (lambda op: op.role == "reference", "its role must be reference"),
 }

@@ -251,6 +251,8 @@ class OpDef:
         With `value` the host computes them; gradients of loops keep them in place of the input.
     total_value: `value` gives the outputs of all inputs that a kernel would take. The host computes such a node while
         it plans where it knows the inputs anyway, and the integers are few.
+    sized_by_values: values of the inputs say how many elements the output has, however few the inputs have. A kernel
+        computes such a node, and what follows from it, unless the size is known beforehand.
     reports_to_host: the op is there for what it reports to the host, such as an error: where the requested device has
         no kernel the host runs it, even without soft placement.
     commutative: the two inputs may be swapped.
@@ -307,6 +309,7 @@ class OpDef:
     python_names: Mapping[str, str] = field(default_factory=dict)
     on_rows: RowForm | None = None
     gradient_notes: tuple[GradientNote, ...] = ()
+    sized_by_values: bool = False
 
     def signature(self) -> tuple[Any, ...]:
         """What two definitions must agree in to count as the same op."""

@@ -22,7 +22,6 @@ from timberframe_core.ops.definition.opdef import (
 )
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import BROADCAST_PAIRS, ERROR_PAIRS, broadcast_all
-from timberframe_core.shapes import num_elements
 
 SIGNED = ("int8", "int16", "int32", "int64")
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
@@ -122,7 +121,7 @@ def host_value(function: Callable[[Any, Any], Any]) -> Callable[[InferenceContex
         if x is None or y is None:
             return [None]
         shape = static_output(c)
-        if shape is None or num_elements(shape) > MAX_HOST_ELEMENTS:
+        if shape is None:
             return [None]
         if 0 in shape:
             return [np.empty(shape)]
@@ -136,9 +135,6 @@ def host_value(function: Callable[[Any, Any], Any]) -> Callable[[InferenceContex
             return [None]
 
     return value
-
-
-MAX_HOST_ELEMENTS = 1024  # shapes and what is computed of them are short; longer values are work for a kernel
 
 
 def _known_value(c: InferenceContext, x: np.ndarray, y: np.ndarray) -> np.ndarray | None:

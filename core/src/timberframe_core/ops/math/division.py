@@ -167,11 +167,10 @@ def _remainder_gradient(quotient: str) -> Callable[..., list[Any]]:
 
 
 def _xdivy_gradient(op: Any, grad: Any) -> list[Any]:
-    """1 / y and -x / y^2, both 0 where x is 0; conjugated, which TensorFlow's own are not."""
+    """1 / y, also where x is 0, and -x / y^2, 0 there; conjugated, which TensorFlow's own are not."""
     x, y = map(conjugate, op.inputs)
-    present = apply_op("Cast", [apply_op("NotEqual", [x, 0])], {"DstT": x.dtype})
     gy = apply_op("Xdivy", [-x, apply_op("Square", [y])]) * grad
-    return broadcast_gradients(op, apply_op("Xdivy", [present, y]) * grad, gy)
+    return broadcast_gradients(op, apply_op("Reciprocal", [y]) * grad, gy)
 
 
 _ZERO = RefusedIntegers(

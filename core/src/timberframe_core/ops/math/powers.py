@@ -155,12 +155,11 @@ def _times_log(function: Any) -> Any:
 
 
 def _times_log_gradient(op_name: str, argument: Callable[[Any], Any]) -> Callable[..., list[Any]]:
-    """log and x / argument(y), both 0 where x is 0; conjugated, which TensorFlow's own are not."""
+    """The function of y, also where x is 0, and x / argument(y), 0 there; conjugated, which TensorFlow's are not."""
 
     def gradient(op: Any, grad: Any) -> list[Any]:
         x, y = map(conjugate, op.inputs)
-        present = apply_op("Cast", [apply_op("NotEqual", [x, 0])], {"DstT": x.dtype})
-        gx = apply_op(op_name, [present, y]) * grad
+        gx = apply_op(op_name, [apply_op("OnesLike", [x]), y]) * grad
         return broadcast_gradients(op, gx, apply_op("Xdivy", [x, argument(y)]) * grad)
 
     return gradient

@@ -121,12 +121,21 @@ def _backwards(op: Any, op_name: str, x: Any) -> Any:
 
 
 def _product_gradient(op: Any, grad: Any) -> list[Any]:
-    """The sum of all products that an element is in, over the element; 0 of an element that is 0, as in TensorFlow.
+    """The sum of all products that an element is in, over the element.
 
-    Conjugated, which TensorFlow's own is not.
+    Of an element that is 0 it is the sum of the other elements' products, of those that hold no other 0: TensorFlow's
+    is 0. Conjugated, which TensorFlow's own is not.
     """
-    total = _backwards(op, "Cumsum", conjugate(op.outputs[0]) * grad)
-    return [apply_op("DivNoNan", [total, conjugate(op.inputs[0])]), None]
+    x, axis = op.inputs
+    attrs = {name: op.attrs[name] for name in ("exclusive", "reverse")}
+    zero = apply_op("Equal", [x, apply_op("ZerosLike", [x])])
+    others = apply_op("SelectV2", [zero, apply_op("OnesLike", [x]), x])
+    zeros = apply_op("Cumsum", [apply_op("Cast", [zero], {"DstT": x.dtype}), axis], attrs)
+    only_zero = apply_op("Equal", [zeros, apply_op("OnesLike", [zeros])])
+    products = apply_op("Cumprod", [others, axis], attrs)
+    without = apply_op("SelectV2", [only_zero, products, apply_op("ZerosLike", [products])])
+    total = _backwards(op, "Cumsum", conjugate(op.outputs[0]) * grad) / conjugate(others)
+    return [apply_op("SelectV2", [zero, _backwards(op, "Cumsum", conjugate(without) * grad), total]), None]
 
 
 def _logsumexp_gradient(op: Any, grad: Any) -> list[Any]:

@@ -1,0 +1,64 @@
+"""Derivatives where formulas divide by zero or multiply it by infinity: those of mathematics, not NaN or 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timberframe
+
+tf: Any = timberframe  # its functions take anything that converts to a tensor
+
+
+def gradients_at(build: Callable[..., Any], *values: Any) -> list[np.ndarray]:
+    """The gradients of the sum of what `build` makes of float64 tensors of these values."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        xs = [tf.placeholder(tf.float64, np.shape(v)) for v in values]
+        found: list[np.ndarray] = session.run(tf.gradients(build(*xs), xs), dict(zip(xs, values, strict=True)))
+        return found
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("x", [[0, 2, 3], [2, 3, 0], [2, 0, 0, 3], [0], [1, 0, 4, 0, 2, 5], [2, 3, 4]])
+def test_running_product_with_zeros(x: list[float], exclusive: bool, reverse: bool) -> None:
+    weights = np.arange(1.0, len(x) + 1)
+
+    def total(values: np.ndarray) -> float:
+        lines = values[::-1] if reverse else values
+        products = np.cumprod(lines)
+        if exclusive:
+            products = np.concatenate([[1.0], products[:-1]])
+        return float((products[::-1] if reverse else products) @ weights)
+
+    wanted = []  # a product is linear in each of its factors, so that its difference over 1 is its derivative
+    for i in range(len(x)):
+        one, none = np.array(x, float), np.array(x, float)
+        one[i], none[i] = 1, 0
+        wanted.append(total(one) - total(none))
+    (got,) = gradients_at(lambda t: tf.cumprod(t, exclusive=exclusive, reverse=reverse) * weights, x)
+    np.testing.assert_allclose(got, wanted)
+
+
+@pytest.mark.parametrize("x", [[0, 2, 3], [0, 0, 3], [2, 3, 4]])
+def test_second_derivative_of_a_product_with_zeros(x: list[float]) -> None:
+    (got,) = gradients_at(lambda t: tf.gradients(tf.reduce_prod(t), t)[0], x)
+    a, b, c = x
+    np.testing.assert_allclose(got, [b + c, a + c, a + b])
+
+
+def test_products_with_functions_of_y_are_linear_in_x_also_where_it_is_zero() -> None:
+    for function, slope in ((tf.math.xlogy, np.log(2.0)), (tf.math.xdivy, 0.5), (tf.math.xlog1py, np.log1p(2.0))):
+        gx, gy = gradients_at(function, [0.0, 3.0], [2.0, 2.0])
+        np.testing.assert_allclose(gx, [slope] * 2)
+        assert gy[0] == 0
+
+
+def test_mixed_second_derivatives_of_products_with_functions_of_y() -> None:
+    for function, mixed in ((tf.math.xlogy, 0.5), (tf.math.xdivy, -0.25), (tf.math.xlog1py, 1 / 3)):
+        _, by_y = gradients_at(lambda x, y, f=function: tf.gradients(f(x, y), x)[0] + 0 * x, [0.0, 3.0], [2.0, 2.0])
+        by_x, _ = gradients_at(lambda x, y, f=function: tf.gradients(f(x, y), y)[0] + 0 * y, [0.0, 3.0], [2.0, 2.0])
+        np.testing.assert_allclose([by_y, by_x], [[mixed] * 2] * 2)
