@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from enum import Enum
 from typing import Any
 
-from timberframe_core.errors import InvalidArgumentError, NoneTypeError, NotFoundError, WrongStateError
+from timberframe_core.errors import InvalidArgumentError, NoneTypeError, WrongStateError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import Graph, get_default_graph
@@ -261,13 +261,8 @@ def input_gradients(op: Any, totals: Sequence[Gradient | None]) -> list[Any]:
     gradient = op.gradient
     if (gradient is None or isinstance(gradient, MissingGradient)) and is_registered(op.type):
         gradient = gradient_named(op.type)
-    if gradient is None or isinstance(gradient, MissingGradient):
-        reason = f" ({gradient.reason})" if gradient else ""
-        raise NotFoundError(
-            f"{op.type} '{op.name}': no gradient is declared for this op{reason}; a path to the sources passes it "
-            "(define_op takes gradient=, tf.RegisterGradient registers one, and tf.stop_gradient cuts a path)",
-            op.name,
-        )
+    if gradient is None:
+        gradient = MissingGradient()
     given = _given(op, totals)
     passed_on = {g: total for g, total in zip(given, totals, strict=True) if isinstance(total, IndexedSlices)}
     made = [passed_on.get(g, g) if isinstance(g, Tensor) else g for g in gradient(op, *given)]

@@ -18,7 +18,7 @@ from timberframe_core.shapes import Shape, format_shape
 
 if TYPE_CHECKING:
     from timberframe_core.graph.graph import Graph
-    from timberframe_core.ops.definition.opdef import MissingGradient, NotDifferentiable, OpDef
+    from timberframe_core.ops.definition.opdef import NotDifferentiable, OpDef
 
 
 class Tensor:
@@ -171,7 +171,7 @@ class Operation:
         self.device = ""
         self.colocation: tuple[str, ...] = ()
         self.outputs: tuple[Tensor, ...] = ()
-        self.gradient: Callable[..., Any] | NotDifferentiable | MissingGradient | None = op_def.gradient
+        self.gradient: Callable[..., Any] | NotDifferentiable | None = op_def.gradient
         """How this operation is differentiated: as its op is, unless somebody says otherwise."""
         self.unsupported: UnimplementedError | None = None
         """What an imported operation needs and no device provides; raised when it is to run."""

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from timberframe_core.dtypes import DType
-from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.errors import InvalidArgumentError, NotFoundError
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.accuracy import EXACT, Accuracy
 from timberframe_core.ops.definition.consistency import check_consistency
@@ -102,7 +102,16 @@ class MissingGradient:
     of which one part is left out would be wrong. tf.RegisterGradient can register one.
     """
 
-    reason: str
+    reason: str = ""
+
+    def __call__(self, op: Any, *grads: Any) -> list[Any]:
+        """Raises NotFoundError."""
+        reason = f" ({self.reason})" if self.reason else ""
+        raise NotFoundError(
+            f"{op.type} '{op.name}': no gradient is declared for this op{reason}; a path to the sources passes it "
+            "(define_op takes gradient=, tf.RegisterGradient registers one, and tf.stop_gradient cuts a path)",
+            op.name,
+        )
 
 
 @dataclass(frozen=True)
@@ -207,8 +216,8 @@ class OpDef:
         all values of `shape_inputs`); then the result must be fully known unless `bound` is given.
     reference: ``f(attrs, *inputs) -> array or tuple`` in NumPy; the arrays have the op's dtypes, or float64/complex128
         when conformance needs more precision, so it must not assume one. List inputs arrive flat.
-    gradient: ``f(op, *output_gradients) -> list of tensors or None``, NotDifferentiable(reason) or
-        MissingGradient(reason).
+    gradient: ``f(op, *output_gradients) -> list of tensors or None``, NotDifferentiable(reason),
+        or MissingGradient(reason).
     gradient_takes_slices: the gradients of the outputs may arrive as IndexedSlices; else they are made dense before.
     constant_inputs, constant_outputs: inputs that the gradient treats as constants although the outputs depend on them,
         and outputs that it treats as constants although they depend on the inputs; conformance expects no derivative.
@@ -273,7 +282,7 @@ class OpDef:
     doc: str
     shape: ShapeFunction
     reference: Reference | None = None
-    gradient: Callable[..., Any] | NotDifferentiable | MissingGradient | None = None
+    gradient: Callable[..., Any] | NotDifferentiable | None = None
     gradient_takes_slices: bool = False
     constant_inputs: tuple[str, ...] = ()
     constant_outputs: tuple[str, ...] = ()
