@@ -57,6 +57,7 @@ TRIES_NO_SINGLE_KERNEL: Mapping[str, str] = {
     "collectives": "the device's own sums; mutants of collectives are for it",
     "models": "networks of many ops",
     "failures": "asks the driver for failures, whichever op runs",
+    "programs": "graphs of its own, of a few ops; mutants of strangers are for it",
     "traces": "judges what traces say, whichever op runs",
     "soak": "the samples of forward that take long",
 }
