@@ -206,7 +206,7 @@ class NarrowDevice(NumpyDevice):
 @pytest.fixture
 def narrow() -> Iterator[Target]:
     plugin = SimpleNamespace(timberframe_devices=sdk.hookimpl(lambda config: [NarrowDevice()]))
-    with loaded_plugin("narrow", plugin):
+    with loaded_plugin("narrow_device", plugin):  # a pass has the other name
         yield open_target(Options("narrow"))
 
 

@@ -160,6 +160,10 @@ def open_device(options: Options) -> Target:
     from timberframe_core.errors import OpError
 
     try:
+        if options.mutant:
+            from timberframe_conformance.mutants.activate import open_planted  # which declares all mutants
+
+            return open_planted(options)
         return open_target(options)
     except (NoSuchDeviceError, ProfileError, OpError) as e:
         raise UsageError(str(e)) from e

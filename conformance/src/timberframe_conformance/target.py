@@ -232,12 +232,7 @@ def _open(options: Options) -> Target:
     found = next((d for d in devices if d.spec == f"/device:{kind.upper()}:{number}"), None)
     if found is None:
         raise NoSuchDeviceError(_absence(options.device, kind, devices))
-    target = Target(options.device, found, profile, config)
-    if options.mutant:
-        from timberframe_conformance.mutants.activate import activate
-
-        activate(target, options.mutant)
-    return target
+    return Target(options.device, found, profile, config)
 
 
 def _in_target(url: str) -> Device | None:

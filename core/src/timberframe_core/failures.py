@@ -46,7 +46,7 @@ def class_for(error: BaseException) -> type[OpError]:
         return ResourceExhaustedError
     if type(error).__name__ == "DecompressionBombError":  # Pillow's, which need not be there
         return ResourceExhaustedError
-    if isinstance(error, ValueError | IndexError | ArithmeticError):
+    if isinstance(error, ValueError | IndexError | OverflowError):
         return InvalidArgumentError
     return UnknownError
 

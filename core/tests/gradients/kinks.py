@@ -202,6 +202,16 @@ BETTER = {
 }
 """Expressions whose gradients of second order are not TensorFlow's, and why."""
 
+DERIVATIVES = frozenset(
+    {
+        "tf.math.xdivy(x, y)", "tf.math.xlog1py(x, y)", "tf.math.xlogy(x, y)",
+        "tf.reduce_prod(x, axis=0)", "tf.math.reduce_prod(x, axis=1)",
+        *(f"tf.cumprod(x, axis=1, exclusive={e}, reverse={r})" for e in (False, True) for r in (False, True)),
+    }
+)  # fmt: skip
+"""Expressions whose gradients are the derivatives at zeros, where TensorFlow's are 0 or lack terms: it divides by the
+element, or leaves the factor out. test_zeros_and_limits.py has the right values."""
+
 FLOAT32_ALONE = ("clip_by_average_norm", "log_loss", "lrn", "max_pool3d")
 """Functions that TensorFlow computes in float32 whatever it is given, or refuses for float64."""
 

@@ -24,7 +24,7 @@ def session() -> Iterator[tf.Session]:
         yield session
 
 
-@pytest.mark.parametrize("expression", KINKS["CASES"])
+@pytest.mark.parametrize("expression", sorted(set(KINKS["CASES"]) - KINKS["DERIVATIVES"]))
 @pytest.mark.filterwarnings("ignore")
 def test_gradients_at_kinks_are_tensorflows(expression: str) -> None:
     for dtype, wanted in STORED[expression].items():

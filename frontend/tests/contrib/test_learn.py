@@ -20,7 +20,7 @@ def test_modes_are_those_of_tensorflow() -> None:
 
 @pytest.mark.parametrize(
     ("name", "advice"),
-    [("DNNClassifier", "tf.estimator has"), ("datasets", "input_data reads")],
+    [("DNNClassifier", "tf.estimator has")],
 )
 def test_the_rest_says_what_serves_instead(name: str, advice: str) -> None:
     with pytest.raises(AttributeError, match=f"has no attribute '{name}'; .*{advice}"):

@@ -46,11 +46,11 @@ def _timed_out(result: Result, options: Options) -> Result:
 def main(options_text: str, case_id: str) -> None:
     """Runs the case and prints its result as a line of JSON."""
     from timberframe_conformance.collect import find_case
+    from timberframe_conformance.commands import open_device
     from timberframe_conformance.judge import judge_case
-    from timberframe_conformance.target import open_target
 
     options = Options.from_json(options_text)
-    target = open_target(options)
+    target = open_device(options)
     case = find_case(target, case_id, options)
     faulthandler.dump_traceback_later(options.timeout, exit=True)
     result = judge_case(case, target)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from timberframe_conformance.mutants import base
 from timberframe_conformance.mutants import catalogue as catalogue  # declares all mutants
+from timberframe_conformance.options import Options
 from timberframe_conformance.replacements import Replacements
+from timberframe_conformance.target import Target, open_target
 from timberframe_core.ops.definition import registry as ops
 from timberframe_core.ops.definition.opdef import OpDef
-
-if TYPE_CHECKING:
-    from timberframe_conformance.target import Target
 
 PLUGIN = "conformance-mutants"
 """Whose kernels mutants are."""
@@ -23,6 +21,14 @@ _right: list[OpDef] = []
 """The definition that a mutant of a gradient replaces."""
 _replaced = Replacements()
 """What a mutant of a seam replaces."""
+
+
+def open_planted(options: Options) -> Target:
+    """Opens the device of a run, with the mutant that the options name, if any."""
+    target = open_target(options)
+    if options.mutant:
+        activate(target, options.mutant)
+    return target
 
 
 def activate(target: Target, name: str) -> None:

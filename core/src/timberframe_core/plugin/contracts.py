@@ -24,6 +24,7 @@ from timberframe_core.plugin.patterns import Part as Part
 from timberframe_core.plugin.state import RandomStream as RandomStream
 from timberframe_core.plugin.state import Variable as Variable
 from timberframe_core.plugin.state import VariableVersion as VariableVersion
+from timberframe_core.plugin.tracing import TraceSink as TraceSink
 from timberframe_core.plugin.waiting import CancelToken as CancelToken
 from timberframe_core.plugin.waiting import Deferred as Deferred
 from timberframe_core.plugin.waiting import LateError as LateError
@@ -204,15 +205,6 @@ class Memory:
     workspace: int = 0
 
 
-class TraceSink(Protocol):
-    """Where a traced run reports what it did. start: when it began, in nanoseconds of time.perf_counter_ns."""
-
-    start: int
-
-    def event(self, name: str, category: str, start: int, end: int, track: str, **details: Any) -> None:
-        """A thing that took from `start` to `end` (nanoseconds of time.perf_counter_ns) on a device's track."""
-
-
 @dataclass(slots=True)
 class RunContext:
     """What an executable is given for one run.
@@ -306,11 +298,8 @@ class Device(Protocol):
 
     @property
     def lost(self) -> str:
-        """Why the device does nothing any more until its process ends; empty while it works.
-
-        A fact for the end of a sentence, such as ``the GPU is lost to an illegal address``. Its calls then raise
-        UnavailableError with it. What tests devices ends the process, and goes on in another.
-        """
+        """Why the device does nothing any more until its process ends, such as ``the GPU is lost to an illegal
+        address``; empty while it works. Its calls then raise UnavailableError with it."""
 
     supports_by_dtype: bool
     """Whether what `supports` answers follows from op, type attrs and the kernel's label, but for ops that have a
@@ -358,13 +347,11 @@ class Device(Protocol):
         """Waits for all pending work and raises its errors."""
 
     def inject_failure(self, kind: str) -> bool:
-        """Has the next piece of work of a kind fail once, as the driver's own failures do; False where it cannot.
+        """Makes the next work of a kind fail once, as the driver's own failures do; False where it cannot.
 
         kind: "launch" of a kernel or of a copy within the device, "copy" from or to the host, "allocation", "compile",
-        or "queue", which refuses what comes next. Conformance calls it. The run that the work belongs to raises an
-        error that says what failed: at once, or from its next copy out, marker or synchronize. Where the device was
-        asked to wait for each node, as in traced runs, the error names the node. Variables keep their values, and all
-        other runs are as before.
+        or "queue". The run that the work belongs to raises an error that says what failed: at once, or from its next
+        copy out, marker or synchronize, and names the node where runs wait for each. All else is as before.
         """
 
     def close(self) -> None:
