@@ -201,7 +201,8 @@ def test_labels_whose_shape_does_not_suit_logits_are_refused(loss: str, labels: 
 def test_a_tensor_of_another_graph_is_named_beside_one_of_this() -> None:
     with tf.Graph().as_default():
         x = tf.constant(1.0, name="x")
-    with pytest.raises(ValueError, match="Add': input 'x:0' is of another graph than 'y:0'; all inputs must be"):
+    message = "Add': input 'x:0' is of another graph than 'y:0'; all inputs must be"
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=message):
         tf.add(x, tf.constant(2.0, name="y"))
 
 

@@ -61,8 +61,10 @@ def transpose(w: np.ndarray, out: np.ndarray) -> None:
 
 
 def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a @ b, added up in float32 where they are narrower."""
-    return a.astype(np.float32) @ b.astype(np.float32) if a.dtype.name in NARROW else a @ b
+    """a @ b, added up in a wider dtype: NumPy adds float32 in an order that depends on where the arrays lie."""
+    wide = np.float32 if a.dtype.name in NARROW else np.float64
+    product: np.ndarray = (a.astype(wide) @ b.astype(wide)).astype(np.float32)
+    return product
 
 
 def multiply_in_parts(a: np.ndarray, b: np.ndarray, out: np.ndarray, cores: int) -> None:
