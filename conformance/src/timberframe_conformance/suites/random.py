@@ -16,6 +16,7 @@ import numpy as np
 from timberframe_conformance import drive
 from timberframe_conformance.case import Case, CaseFailedError, Measured, Types
 from timberframe_conformance.cases.trials import Trial, fits, samples_of
+from timberframe_conformance.cases.weaknesses import weaknesses
 from timberframe_conformance.cluster import output_shapes
 from timberframe_conformance.suites.checks import same, tf
 from timberframe_conformance.suites.distributions import DISTRIBUTIONS
@@ -93,16 +94,20 @@ def _types(op: OpDef, target: Target) -> list[Types]:
 
 
 def _streams(target: Target, op: OpDef, types: Types) -> Iterator[Case]:
-    """Cases in these dtypes: samples that end within a block and within a chunk of blocks, and the largest."""
+    """Cases in these dtypes: samples that end within a block and within a chunk of blocks, and the largest. Numbers
+    that are all equal would not show that another stream was drawn from."""
     seeded = [s for s in samples_of(op) if any(s.attrs.get(name) for name in ("seed", "seed2"))]
     trials = [Trial(op, types, s, k) for k, s in enumerate(seeded) if fits(op, s, types)]
     trials.sort(key=_output_size)
     small = [t for t in trials if _output_size(t) <= REFERENCE_SIZE]
+    fewest = min(len(weaknesses(t)) for t in small)
+    small = [t for t in small if len(weaknesses(t)) == fewest]
     small = small[:: max(1, (len(small) - 1) // 2)]
     for trial in small:
         yield _case(trial, op.name, "continues", _continues)
     yield _case(small[-1], op.name, "restarts", _restarts)
-    yield _case(trials[-1], op.name, "threads", _threads)
+    most = max(trials, key=lambda t: (-len(weaknesses(t)), _output_size(t)))
+    yield _case(most, op.name, "threads", _threads)
     for option, values in target.device.attributes.variants.items():
         for value in values:
             run = functools.partial(_continues, variant=(option, value))
