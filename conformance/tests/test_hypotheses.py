@@ -26,7 +26,7 @@ A, B = (RNG.normal(size=(17, 17)).astype(np.float32) for _ in range(2))
 
 
 def message(op: str, inputs: list[np.ndarray], got: np.ndarray, attrs: dict[str, Any]) -> str:
-    """What the suite says of an output that is wrong."""
+    """Returns the suite's words for an output that is wrong."""
     with pytest.raises(CaseFailedError) as failed:
         check(registry.get(op), full(op, attrs), inputs, [got], [got.dtype])
     return str(failed.value)

@@ -96,7 +96,7 @@ def normalized(y: Any, scale: Any = None, training: bool = False) -> list[Any]:
 
 
 def rewritten(build: Callable[[Any], Any]) -> tuple[str, ...]:
-    """What the pass rewrote in a graph, whose results must be those without it but for rounding."""
+    """Returns what the pass rewrote in a graph, and checks that results are those without it but for rounding."""
     with tf.Graph().as_default(), tf.device("/device:FUSING:0"):
         x = tf.placeholder(tf.float32, IMAGE.shape)
         y = build(x)

@@ -1,4 +1,4 @@
-"""What scripts that `conformance repro` prints call: judges the outputs of an op, or runs one case by its id."""
+"""Judges the outputs of an op, or runs one case by its id, for the scripts that `conformance repro` prints."""
 
 from __future__ import annotations
 

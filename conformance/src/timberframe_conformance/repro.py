@@ -118,7 +118,7 @@ VERDICT = [
     "    sys.exit()  # without the suite, compare the two by eye",
     "judge_outputs(op, attrs, flat, got)",
 ]
-"""What the suite says of the outputs: its line, and status 1 where they are wrong."""
+"""Prints the suite's line on the outputs, and ends the program with status 1 where they are wrong."""
 
 
 def _element(x: np.ndarray) -> str:

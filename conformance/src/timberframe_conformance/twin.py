@@ -108,7 +108,7 @@ class Twin:
         return measured
 
     def _without_a_node(self, output: Value) -> Iterator[tuple[str, np.ndarray]]:
-        """What an output would be if a node handed on its first input, by the words for that."""
+        """Returns an output as it would be if a node handed on its first input, by the words for that."""
         nodes = self._nodes if len(self._nodes) <= MOST_NODES else []
         for skipped, inputs in nodes:
             if not inputs or (skipped is output.tensor.op and len(skipped.outputs) > 1):

@@ -33,7 +33,7 @@ def describe_failure(error: BaseException) -> str:
 
 
 _TOO_BIG = ("array is too big", "Maximum allowed dimension exceeded", "Maximum allowed size exceeded")
-"""What NumPy's ValueErrors say of arrays that no memory can hold."""
+"""The words of NumPy's ValueErrors for arrays that no memory can hold."""
 
 
 def class_for(error: BaseException) -> type[OpError]:

@@ -15,7 +15,7 @@ Build = Callable[[Any], Any]
 
 
 def count(x: Any) -> Any:
-    """How many elements are above one half: of `halves`, a half of them."""
+    """Counts the elements above one half: of `halves`, a half of them."""
     return tf.reduce_sum(tf.cast(x > 0.5, tf.int32))
 
 

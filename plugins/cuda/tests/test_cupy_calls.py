@@ -15,7 +15,7 @@ def paths(emulator: None) -> None:
 
 
 def complaints(**texts: str) -> list[str]:
-    """What does not fit. texts: other sources of the plugin's modules."""
+    """Returns the calls that do not fit. texts: other sources of the plugin's modules."""
     from cupy_calls import table
     from cupy_calls.plugin import SOURCES, uses
 

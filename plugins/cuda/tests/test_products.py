@@ -21,7 +21,7 @@ def device(cuda: Any) -> Any:
 
 
 def product(device: Any, wanted: Multiplication, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """What the library writes into `out`."""
+    """Returns the elements that the library writes into `out`."""
     tensors = [device.copy_in(a) for a in (x, y, out)]
     function = device.multiplier(wanted)
     function((1,), (1,), *(a for t in tensors for a in (t, np.int64(0))))

@@ -80,7 +80,7 @@ class Allocator:
 
     def obtain(self, nbytes: int) -> Any:
         """What `raw` gives, counted as used until `release`."""
-        if self.fail_at is not None:  # whoever counts allocations expects each to be tried once
+        if self.fail_at is not None:  # a test that counts allocations expects each to be tried once
             return self._obtain(nbytes)
         try:
             return self._obtain(nbytes)

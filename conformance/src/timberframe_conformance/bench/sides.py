@@ -197,7 +197,7 @@ EXECUTOR = ("chain of 1,000 Tanh, a node", "one-op make_callable", "one-op Sessi
 
 
 def executor_measurements(target: Target, keyword: str = "") -> tuple[list[Measurement], dict[str, str]]:
-    """What the runtime itself costs, or why that is not measured; limits: its targets in seconds on a host device.
+    """Measures what the runtime itself costs, or says why not. limits: its targets in seconds on a host device.
 
     keyword: where no name contains it, nothing is built.
     """

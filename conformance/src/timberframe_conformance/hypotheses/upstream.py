@@ -48,7 +48,7 @@ def _off(got: np.ndarray, right: np.ndarray) -> float:
 
 
 def _alone(node: Any, values: Mapping[Any, np.ndarray], device: Values) -> str:
-    """What the suite says of the node's results on the values that its inputs have on the device."""
+    """Returns the suite's verdict on the node's results for the values that its inputs have on the device."""
     if node.op_def.reference is None or any(t.dtype.name == "resource" for t in node.inputs):
         return ""
     inputs = [values[t] if t in values else device(t) for t in node.inputs]

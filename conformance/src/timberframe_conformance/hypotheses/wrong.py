@@ -71,7 +71,7 @@ class Wrong:
     def result_of(
         self, attrs: Mapping[str, Any] | None = None, inputs: Sequence[np.ndarray] | None = None
     ) -> np.ndarray | None:
-        """What the op gives for other attrs or inputs; None where it refuses them."""
+        """Returns the op's results for other attrs or inputs; None where it refuses them."""
         if not self.is_small:
             return None
         given = self.inputs if inputs is None else inputs

@@ -16,7 +16,7 @@ HANGS_BEFORE_GIVING_UP = 3
 """After this many cases of one op that did not end its other cases are not run."""
 
 _FATAL = "Fatal Python error: "
-"""How faulthandler begins what it writes about the end of a process."""
+"""The first words that faulthandler writes when a process ends by a signal."""
 _QUARANTINE, _HUNG = "quarantine", "hung"
 _CALLERS = ("judge_case", "plugin/loader.py", "in declines", "in takes")
 _STANDARD_LIBRARY = f'File "{os.path.dirname(os.__file__)}'

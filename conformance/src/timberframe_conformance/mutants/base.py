@@ -123,12 +123,12 @@ class Mutant:
 
     @property
     def subject(self) -> str:
-        """How its description begins: with the op that it is about."""
+        """Returns the beginning of its description: the op that it is about."""
         return "" if self.of_seam else f"{self.op}: "
 
     @property
     def found_by(self) -> str:
-        """What must notice it, for lists."""
+        """Returns the names of what must notice it, for lists."""
         return ", ".join(self.suites)
 
     def fits(self, device: str) -> bool:

@@ -125,7 +125,7 @@ def prove_lazy(target: Target, ops: Sequence[OpDef], suites: Sequence[str] = ())
 
 
 def _weakness(case: Case) -> tuple[int, int]:
-    """What orders cases so that those that show most, and of these the quickest, are tried first."""
+    """Returns the key that sorts cases: those that show most come first, and of these the quickest."""
     trial = trial_of(case)
     assert trial is not None
     return len(weaknesses(trial)), input_size(trial)

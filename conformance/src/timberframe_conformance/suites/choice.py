@@ -117,7 +117,7 @@ def preferred(keys: list[str], count: int | None) -> list[str]:
 
 
 def largest(trials: Sequence[Trial]) -> list[Trial]:
-    """Those with the most input elements, up to a limit."""
+    """Returns the trials with the most input elements, up to a limit."""
     return sorted((t for t in trials if input_size(t) <= LARGEST), key=input_size, reverse=True)
 
 
@@ -134,22 +134,22 @@ def small(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def middling(trials: Sequence[Trial]) -> list[Trial]:
-    """Those of middling size."""
+    """Returns the trials of middling size."""
     return [t for t in reversed(trials) if 200 <= input_size(t) < LARGE and not _is_short(t)]
 
 
 def middling_or_small(trials: Sequence[Trial]) -> list[Trial]:
-    """Those of middling size, then small ones."""
+    """Returns the trials of middling size, then the small ones."""
     return middling(trials) + small(trials)
 
 
 def small_or_middling(trials: Sequence[Trial]) -> list[Trial]:
-    """Small ones, then those of middling size."""
+    """Returns the small trials, then those of middling size."""
     return small(trials) + middling(trials)
 
 
 def short(trials: Sequence[Trial]) -> list[Trial]:
-    """Those with a dimension that lacks one element of whole vectors: a loop that takes one more vector than there are
+    """Returns trials with a dimension one element short of whole vectors: a loop that takes one vector too many
     reads a single element too far."""
     return [t for t in reversed(trials) if input_size(t) < LARGE and _is_short(t)]
 

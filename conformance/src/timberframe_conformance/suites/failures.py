@@ -76,7 +76,7 @@ def _forget(device: Any) -> None:
 
 
 class Program:
-    """relu(x @ w), with w in a variable, in a session; a new program compiles anew."""
+    """relu(x @ w), with w in a variable, in a session; each new program is compiled by itself."""
 
     def __init__(self, target: Target, graph: Any) -> None:
         self.x = tf.placeholder(tf.float32, (None, 3), name="x")

@@ -127,7 +127,7 @@ def _whole(build: Callable[..., Model], target: Target) -> Measured | None:
 
 
 def _reach(model: Model, steps: int, tensor: Any) -> float:
-    """How far errors that the ops' limits allow may move a network's tensor, as `Evaluated` has it for gradients."""
+    """Returns how far errors within the ops' limits may move a network's tensor, as `Evaluated` does for gradients."""
     rng, found = np.random.default_rng(0), list[float]()
     for draw in range(DRAWS + 1):
         interpreter = Interpreter(after=moved_by(rng) if draw else None)

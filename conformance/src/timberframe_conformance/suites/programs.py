@@ -19,7 +19,7 @@ SUITE = "programs"
 check = Checks(SUITE, LEVELS[0])
 collect = check.collect
 BATCHES = (2, 7, 3, 301, 1, 5)
-"""Those that grow, shrink, are odd, no power of two and no multiple of what kernels compute at once."""
+"""Batches that grow, shrink, are odd, no power of two and no multiple of what kernels compute at once."""
 THREADS, RUNS, NODES = 4, 12, 12
 SIZES = (8, 24)
 """Of square matrices: one is small enough to be written into a program, the other is not."""
@@ -115,7 +115,7 @@ def _many(target: Target, graph: Any) -> None:
 
 @check("Graph", "read-by-several")
 def _read_by_several(target: Target, graph: Any) -> None:
-    """A tensor that several nodes read is the same for each, whoever runs first."""
+    """Checks that a tensor that several nodes read is the same for each, in whatever order they run."""
     weights, bias = _integers(6, 8), _integers(8, step=2)
     x = tf.placeholder(tf.float32, (None, 6))
     y = tf.matmul(x, tf.constant(weights))

@@ -106,7 +106,7 @@ def _add_up(target: Target, graph: Any) -> None:
 
 @check("Device", "of-this-run")
 def _of_this_run(target: Target, graph: Any) -> None:
-    """What an earlier run prepared is no event of a later one."""
+    """Checks that work which an earlier run prepared is no event of a later one."""
     x, y, _ = _chain(2)
     feeds = {x: np.ones((SIZE, SIZE), np.float32)}
     with target.session(graph) as session:

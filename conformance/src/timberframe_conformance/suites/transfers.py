@@ -215,7 +215,7 @@ def _or_error(copy: Callable[[Any], np.ndarray], a: Any) -> np.ndarray | str:
 
 
 def _copy_out_owns(target: Target) -> Measured | None:
-    """What copy_out gives is the caller's: writing to it changes no tensor, and later work does not change it."""
+    """Checks that the array of copy_out is the caller's: neither changes the other later."""
     device: Any = target.device
     if device.host_memory:
         raise NotApplicableError("its tensors are host arrays, which it may hand out; sessions copy them")

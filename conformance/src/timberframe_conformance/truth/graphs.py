@@ -111,7 +111,7 @@ def _errors(op: Any, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]
 
 
 def moved_by(rng: np.random.Generator) -> Callable[[Any, Sequence[Any], tuple[Any, ...]], tuple[Any, ...]]:
-    """What an Interpreter is to do after each operation: move results by what the op's accuracy allows, up or down."""
+    """Returns what an Interpreter calls after each operation: it moves results by what accuracy allows, up or down."""
 
     def after(op: Any, inputs: Sequence[Any], outputs: tuple[Any, ...]) -> tuple[Any, ...]:
         computed = [x for x in (*inputs, *outputs) if isinstance(x, np.ndarray)]

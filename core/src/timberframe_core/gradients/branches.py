@@ -66,7 +66,7 @@ class _Forward:
         return made
 
     def _stand_in(self, function: FuncGraph, tensor: Tensor) -> Tensor:
-        """What a branch gives in place of tensors that only the other one has: one for all of a dtype and shape."""
+        """Returns what a branch gives in place of tensors that only the other has: one for all of a dtype and shape."""
         key = function, tensor.dtype, tensor.static_shape, tensor.handle
         if key not in self._stand_ins:
             self._stand_ins[key] = _stand_in(function, tensor)

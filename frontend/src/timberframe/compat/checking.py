@@ -130,7 +130,7 @@ def _without_commands(cell: str) -> Iterator[str]:
 
 
 class _Uses:
-    """What a program uses of TensorFlow that is not here.
+    """Names of TensorFlow that a program uses and that are not here.
 
     `known` has what names of the program stand for: modules and classes below `tf` that it imports or assigns.
     """

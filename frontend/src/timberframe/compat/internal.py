@@ -224,7 +224,7 @@ class InternalModule(ModuleType):
         )
 
     def of_namespaces(self, name: str) -> Any:
-        """What the first of its namespaces that has the name has for it."""
+        """Returns the name's value in the first of the namespaces that has it."""
         for namespace in MODULES.get(self.__name__, ()):
             with contextlib.suppress(AttributeError):
                 return getattr(self._namespace(namespace), name)

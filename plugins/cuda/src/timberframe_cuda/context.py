@@ -52,7 +52,7 @@ class Kernels:
 
 
 class Context:
-    """What the process has of a GPU, for all devices on it. number: CUDA's number of the GPU.
+    """The state of a GPU in this process, for all devices on it. number: CUDA's number of the GPU.
 
     lost: why the GPU does nothing any more; empty while it works.
     """

@@ -1,4 +1,4 @@
-"""What ptxas says of kernels: registers of a work-item, bytes of its stack and of spilled registers, shared memory.
+"""The figures of ptxas for kernels: registers of a work-item, bytes of its stack and of spills, shared memory.
 
 ``kernel_figures.csv`` has the limits, which are what was found by
 
@@ -74,7 +74,7 @@ def made_with() -> str:
 
 
 def complaints(log: str, op: str, with_limits: bool) -> list[str]:
-    """What is wrong with the kernels of an op's source. with_limits: whether the table's limits are this compiler's."""
+    """Returns the faults of kernels of an op's source. with_limits: whether the table's limits are this compiler's."""
     found = []
     for kernel, figures in read(log):
         if figures.spilled and kernel not in SPILLS:

@@ -39,7 +39,7 @@ def version() -> str:
 
 
 def log(source: str, flags: Sequence[str]) -> str:
-    """What NVRTC prints for a source: errors, warnings, and ptxas's figures where the flags ask for them."""
+    """Returns NVRTC's messages for a source: errors, warnings, and ptxas's figures where the flags ask for them."""
     nvrtc = library()
     assert nvrtc is not None
     program, size = ctypes.c_void_p(), ctypes.c_size_t()

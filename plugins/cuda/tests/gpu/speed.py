@@ -1,4 +1,4 @@
-"""How fast the device is, beside torch on the same GPU where torch is installed.
+"""Measures the device, beside torch on the same GPU where torch is installed.
 
 usage: speed.py [--scale 1] [--runs 10] [--only REGEX] [--json FILE]     scale 1 is for an H100
 

@@ -17,7 +17,7 @@ from timberframe_sdk.execution.constants import PerConstant, leave_in_file
 from timberframe_sdk.execution.errors import naming
 
 Timed = Callable[[Callable[[], Any]], tuple[Any, int, int]]
-"""What `KernelDevice.timed` does."""
+"""The type of `KernelDevice.timed`: runs a launch, and returns its result with the start and end of its work."""
 MOST_FORMS = 16
 """Of one constant, or of one version of a variable; the oldest goes for a further one."""
 

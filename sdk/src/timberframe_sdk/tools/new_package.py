@@ -18,7 +18,7 @@ _MADE = re.compile(r"__pycache__|\..*_cache|.*\.(egg-info|so|pyd|o|pyc)|build|di
 _DTYPES = re.compile(r"^DTYPES = \(.*?\)", re.MULTILINE)
 """The line of a template that says what its device holds, in those whose kernels follow it."""
 DTYPES = ("float16", "bfloat16", "float32", "float64", "int32", "int64")
-"""What kernels of templates can compute with."""
+"""The dtypes that kernels of templates can compute with."""
 
 
 class NewPackageError(ValueError):

@@ -1,4 +1,4 @@
-"""What a mutant of a stranger is, and how it is planted."""
+"""Mutants of strangers, and how they are planted."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Stranger(Mutant):
         return lambda *tensors: device.queue.launch(compute, *tensors)
 
     def _wrong(self, call: Call) -> Any:
-        """What the bug makes; an exception that it does not mean to raise is told from one that it does."""
+        """Calls the bug and returns its result; an exception that it does not mean to raise is marked as such."""
         try:
             return self.bug(call)
         except (IndexError, KeyError, TypeError, AttributeError, NameError) as e:
@@ -126,7 +126,7 @@ def _declare(mutant: Stranger) -> None:
 
 
 BROKEN = "broken mutant"
-"""How the message of an exception begins that a bug does not mean to raise."""
+"""The beginning of the message of an exception that a bug does not mean to raise."""
 
 
 def stranger(

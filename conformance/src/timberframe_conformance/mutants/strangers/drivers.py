@@ -25,7 +25,7 @@ class Now:
         return True
 
     def result(self) -> Any:
-        """What it was made with."""
+        """Returns the value that it was made with."""
         return self._value
 
 

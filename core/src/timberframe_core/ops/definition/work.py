@@ -1,4 +1,4 @@
-"""How many floating operations an operation does, by its op's definition."""
+"""Numbers of floating operations that operations do, by their ops' definitions."""
 
 from __future__ import annotations
 

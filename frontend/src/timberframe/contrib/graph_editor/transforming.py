@@ -23,7 +23,7 @@ __all__ = ["TransformerInfo", "copy", "copy_with_input_replacements", "graph_rep
 
 
 class TransformerInfo:
-    """What became of what was copied: for operations and tensors of one side those of the other."""
+    """The result of a copy: for operations and tensors of one side those of the other."""
 
     def __init__(self, operations: Mapping[Operation, Operation], tensors: Mapping[Tensor, Tensor]) -> None:
         self._copies: dict[Any, Any] = {**operations, **tensors}
@@ -104,7 +104,7 @@ def _copied(
 
 
 def _outside(tensor: Tensor, graph: Graph) -> Tensor:
-    """What a copy uses in the place of a tensor that is not copied: the tensor itself, in its own graph only."""
+    """Returns the tensor that a copy uses in place of one that is not copied: itself, in its own graph only."""
     if tensor.graph is not graph:
         raise InvalidArgumentError(
             f"graph_editor: '{tensor.name}' is of another graph than the copies; a replacement for it is required"

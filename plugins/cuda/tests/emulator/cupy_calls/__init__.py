@@ -1,4 +1,4 @@
-"""What CuPy's own sources say of everything that the plugin uses of CuPy, at several versions.
+"""The declarations in CuPy's own sources of everything that the plugin uses, at several versions.
 
 ``calls.toml`` has a row for each name and version: file and line in CuPy's sources, and the declaration there: of a
 function its parameters and result with the types that Cython enforces, of a constant its value, else ``class`` or

@@ -44,7 +44,7 @@ def _difference(row: Row) -> list[str]:
 
 
 def _found(name: str) -> Any:
-    """What CuPy has under a name."""
+    """Returns the object that CuPy has under a name."""
     path, *parts = name.split(".")
     value: Any = importlib.import_module(path)
     for part in parts:

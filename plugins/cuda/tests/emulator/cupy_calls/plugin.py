@@ -1,4 +1,4 @@
-"""What the plugin's sources use of CuPy, read from their syntax trees.
+"""The names and calls of CuPy in the plugin's sources, read from their syntax trees.
 
 What a variable or attribute is follows from assignments (``self._pool = cupy.cuda.MemoryPool()``), annotations
 (``event: cupy.cuda.Event``) and the results in the table; an attribute of another object goes by its name alone.

@@ -168,7 +168,7 @@ def conv2d(node: sdk.KernelNode) -> Callable[..., Any]:
 
 
 def epilogue(y: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    """What follows a convolution in the kernel for several nodes."""
+    """The ops after a convolution in the kernel for several nodes."""
     found: np.ndarray = np.minimum(np.maximum(y + bias, 0), 6)
     return found
 

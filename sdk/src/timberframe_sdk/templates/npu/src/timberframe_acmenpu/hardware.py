@@ -1,4 +1,4 @@
-"""What the NPU is like: change these numbers to those of yours."""
+"""The numbers that describe the NPU: change them to those of yours."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ LANES = 16  # elements that the matrix unit takes at once
 
 
 def accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """What the units compute in: numbers of 16 bits as float32, others as they are."""
+    """Returns the dtype that the units compute in: float32 for floats of 16 bits, others as they are."""
     return np.dtype(np.float32) if dtype.itemsize == 2 else dtype

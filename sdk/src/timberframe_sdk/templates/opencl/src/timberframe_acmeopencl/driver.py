@@ -37,7 +37,7 @@ class Event:
         return self._event.command_execution_status <= cl.command_execution_status.COMPLETE  # negative: an error
 
     def result(self) -> Any:
-        """What it gave; waits, and raises its error."""
+        """Waits for it and returns its result, or raises its error."""
         self._event.wait()
         return self._value
 

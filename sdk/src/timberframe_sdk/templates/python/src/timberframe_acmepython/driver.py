@@ -54,7 +54,7 @@ class Event:
         return self._over.is_set()
 
     def result(self) -> Any:
-        """What it gave; waits, and raises its error."""
+        """Waits for it and returns its result, or raises its error."""
         self._over.wait()
         if self._error is not None:
             raise self._error

@@ -1,4 +1,4 @@
-"""How kernels are declared."""
+"""The declaration of kernels."""
 
 from __future__ import annotations
 
