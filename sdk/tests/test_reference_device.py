@@ -171,6 +171,7 @@ def test_arenas_that_no_run_uses_make_room_for_others() -> None:
     with tf.Graph().as_default() as graph, tf.Session(graph=graph, config=config) as session:
         x, y = tf.placeholder(tf.float32, [2000]), tf.placeholder(tf.float32, [3000])
         first, second = (tf.reduce_sum(tf.sin(tf.cos(v)) * v) for v in (x, y))
+        one = np.sin(np.cos(1.0))
         for _ in range(2):
-            session.run(first, {x: np.ones(2000)})
-            session.run(second, {y: np.ones(3000)})
+            assert session.run(first, {x: np.ones(2000)}) == pytest.approx(2000 * one)
+            assert session.run(second, {y: np.ones(3000)}) == pytest.approx(3000 * one)

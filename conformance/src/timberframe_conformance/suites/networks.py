@@ -35,7 +35,7 @@ STEPS = 2
 """Of a training network."""
 DRAWS = 2
 """Of errors that limits allow, for a network that is off by more than TOLERANCE: each element of all nodes is drawn."""
-MOST_OFF = 1e-2
+MOST_OFF = 1e-3
 """A network that is off by more is wrong, whatever its limits add up to."""
 
 
