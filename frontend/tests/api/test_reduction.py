@@ -132,3 +132,15 @@ def test_shape_arithmetic_with_reductions_runs_on_the_host() -> None:
     x = tf.placeholder(tf.float32, [None, 3, 4])
     flat = tf.reshape(x, [-1, tf.reduce_prod(tf.shape(x)[1:])])
     assert flat.shape.as_list() == [None, 12]
+
+
+@pytest.mark.parametrize("name", ["segment_max", "segment_min", "unsorted_segment_max", "unsorted_segment_min"])
+def test_the_extreme_of_a_segment_with_nan_is_nan(name: str) -> None:
+    count = [3] if name.startswith("unsorted") else []
+    made = getattr(tf.math, name)(tf.constant([np.nan, 1.0, 2.0, np.nan, 3.0]), [0, 0, 1, 1, 2], *count)
+    assert run(made).tolist() == pytest.approx([np.nan, np.nan, 3.0], nan_ok=True)
+
+
+@pytest.mark.parametrize(("name", "infinity"), [("segment_max", -np.inf), ("segment_min", np.inf)])
+def test_the_extreme_of_a_segment_of_infinities_is_infinite(name: str, infinity: float) -> None:
+    assert run(getattr(tf.math, name)(tf.constant([infinity] * 2), [0, 0])).tolist() == [infinity]

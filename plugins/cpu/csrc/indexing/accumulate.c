@@ -5,6 +5,7 @@
  * rounded at the end. */
 #include <complex.h>
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "common/half.h"
@@ -136,12 +137,19 @@ static const tf_tensor *indices_of(const accumulate_shape *s, const tf_tensor *c
 #define DEFINE_EXTREMES(NAME, S, T, LOAD, STORE, LOWEST, HIGHEST)                 \
   ACCUMULATE(accumulate_min_##NAME, S, T, LOAD, STORE, HIGHEST, 0, b < a ? b : a) \
   ACCUMULATE(accumulate_max_##NAME, S, T, LOAD, STORE, LOWEST, 0, b > a ? b : a)
+/* A NaN stays the extreme of what has one: nothing is less or greater, and it takes the place of any number. Sorted
+ * segments, whose result is another one where they are empty, begin with infinities, which are the extreme of themselves
+ * alone; unsorted ones begin with what TensorFlow gives for those without rows. */
+#define FIRST(EXTREME, FINITE) (s->kind == SORTED_SEGMENTS ? (EXTREME) : (FINITE))
+#define DEFINE_FLOAT_EXTREMES(NAME, S, T, LOAD, STORE, LOWEST, HIGHEST)                                               \
+  ACCUMULATE(accumulate_min_##NAME, S, T, LOAD, STORE, FIRST((T)INFINITY, HIGHEST), 0, b < a || isnan(b) ? b : a)     \
+  ACCUMULATE(accumulate_max_##NAME, S, T, LOAD, STORE, FIRST(-(T)INFINITY, LOWEST), 0, b > a || isnan(b) ? b : a)
 
 INTEGERS(DEFINE_INTEGER)
 FLOATS(DEFINE_ARITHMETIC)
 COMPLEXES(DEFINE_ARITHMETIC)
 INTEGERS(DEFINE_EXTREMES)
-FLOATS(DEFINE_EXTREMES)
+FLOATS(DEFINE_FLOAT_EXTREMES)
 ACCUMULATE(accumulate_add_bool, uint8_t, uint8_t, SAME, SAME, 0, 0, a | b)
 
 /* TensorScatterUpdate: slices of `inner` bytes. */

@@ -26,19 +26,30 @@ from timberframe_core.shapes import Shape, StaticShape
 
 NUMBERS = "T: {" + ", ".join(t.name for t in NUMERIC) + ", qint8, quint8, qint16, quint16, qint32}"
 REALS = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
+FLOATING = ("float16", "bfloat16", "float32", "float64")
+SPECIAL_ROWS = (np.nan, 1.0, 1.0, np.nan, -np.inf, np.inf, 2.0, -np.inf, np.inf)
+"""Rows of which segments hold a NaN before or after a number, both infinities, and one of them alone."""
 _COMBINE: dict[str, Any] = {"Sum": np.add, "Mean": np.add, "Prod": np.multiply, "Min": np.minimum, "Max": np.maximum}
 
 
 def start(kind: str, dtype: np.dtype[Any]) -> Any:
-    """What the first element of a segment is combined with."""
+    """Returns what the first element of an unsorted segment is combined with, which is the result of an empty one."""
     if kind in ("Sum", "Mean", "Prod"):
         return int(kind == "Prod")
     return as_dtype(dtype).max if kind == "Min" else as_dtype(dtype).min
 
 
-def reduced(kind: str, rows: np.ndarray, ids: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The reduction of each segment (starting value where it is empty), and how many rows each has."""
-    result = np.full((count, *rows.shape[1:]), start(kind, rows.dtype), rows.dtype)
+def sorted_start(kind: str, dtype: np.dtype[Any]) -> Any:
+    """Returns what the first element of a sorted segment is combined with: an infinity for extremes of floats, so that
+    those of infinities alone are right."""
+    if kind in ("Min", "Max") and as_dtype(dtype).is_floating:
+        return np.inf if kind == "Min" else -np.inf
+    return start(kind, dtype)
+
+
+def reduced(kind: str, rows: np.ndarray, ids: np.ndarray, count: int, first: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the reduction of each segment, `first` where it is empty, and how many rows each has."""
+    result = np.full((count, *rows.shape[1:]), first, rows.dtype)
     _COMBINE[kind].at(result, ids, rows)
     return result, np.bincount(ids, minlength=count)
 
@@ -94,7 +105,7 @@ def _sorted_reference(kind: str) -> Callable[..., np.ndarray]:
     def reference(attrs: Attrs, data: np.ndarray, segment_ids: np.ndarray) -> np.ndarray:
         check_sorted(segment_ids, len(data))
         count = int(segment_ids[-1]) + 1 if segment_ids.size else 0
-        result, counts = reduced(kind, widen(data), segment_ids, count)
+        result, counts = reduced(kind, widen(data), segment_ids, count, sorted_start(kind, data.dtype))
         if kind == "Mean":
             result = _divided(result, counts)
         result[counts == 0] = int(kind == "Prod")
@@ -121,6 +132,7 @@ def _sorted_samples() -> Iterator[Sample]:
     )
     for shape, ids in cases:
         yield Sample((Arg(shape, special=False, low=-2, high=2), Arg(values=ids)))
+    yield Sample((Arg(values=SPECIAL_ROWS), Arg(values=[0, 0, 1, 1, 2, 2, 3, 4, 5])), types={"T": FLOATING})
 
 
 def _sorted_errors() -> Iterator[ErrorSample]:

@@ -22,7 +22,17 @@ from timberframe_core.ops.definition.gradients import (
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.value_checks import refuse_first
-from timberframe_core.ops.math.segments import NUMBERS, REALS, longest, product_parts, reduced, select, start
+from timberframe_core.ops.math.segments import (
+    FLOATING,
+    NUMBERS,
+    REALS,
+    SPECIAL_ROWS,
+    longest,
+    product_parts,
+    reduced,
+    select,
+    start,
+)
 from timberframe_core.ops.nn.windows import widen
 from timberframe_core.shapes import Shape, StaticShape, compatible, format_shape
 
@@ -52,10 +62,10 @@ def _unsorted_reference(kind: str) -> Callable[..., np.ndarray]:
         rows = data.reshape(ids.size, *data.shape[segment_ids.ndim :])
         keep = ids >= 0
         refuse_first(ids >= int(num_segments), ids, SEGMENT_OUTSIDE, int(num_segments))
-        result = reduced(kind, widen(rows[keep]), ids[keep], int(num_segments))[0].astype(data.dtype)
-        if kind in ("Min", "Max"):  # the lowest or highest value of data's own type where a segment is empty
-            result[np.bincount(ids[keep], minlength=int(num_segments)) == 0] = start(kind, data.dtype)
-        return result
+        first = start(
+            kind, data.dtype
+        )  # of data's own type, also where a segment has infinities alone, as in TensorFlow
+        return reduced(kind, widen(rows[keep]), ids[keep], int(num_segments), first)[0].astype(data.dtype)
 
     return reference
 
@@ -74,6 +84,8 @@ def _unsorted_samples() -> Iterator[Sample]:
     )
     for shape, ids, count in cases:
         yield Sample((Arg(shape, special=False, low=-2, high=2), Arg(values=ids), Arg(values=count)))
+    rows = Arg(values=SPECIAL_ROWS), Arg(values=[0, 3, 2, 2, 1, 1, 0, 4, 5])
+    yield Sample((*rows, Arg(values=6)), types={"T": FLOATING})
     large = (Arg((70001,), special=False, low=-2, high=2), Arg(values=np.arange(70001) % 700, dtype="int32"))
     yield Sample((*large, Arg(values=700, dtype="int32")))
 

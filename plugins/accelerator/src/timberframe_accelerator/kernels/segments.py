@@ -25,7 +25,7 @@ KERNELS: list[KernelDef] = []
 )  # fmt: skip
 def sorted_segments(node: KernelNode) -> Launcher:
     """Reductions of the rows that have the same id, which rises from row to row."""
-    from timberframe_core.ops.math.segments import start
+    from timberframe_core.ops.math.segments import sorted_start
 
     device: Any = node.device
     data, out, ids = node.inputs[0], node.outputs[0], sorted_segment_ids(node)
@@ -36,7 +36,8 @@ def sorted_segments(node: KernelNode) -> Launcher:
     function, (items, group) = device.function(source, "tf_segments"), spread(out.size)
     begins = device.table(np.searchsorted(ids, np.arange(out.shape[0] + 1)).astype(index))
     wide = np.dtype(np.float32) if "HALF" in macros else out.dtype
-    values = [np.array(v).astype(out.dtype).astype(wide)[()] for v in (start(kind, out.dtype), int(kind == "Prod"))]
+    ends = sorted_start(kind, out.dtype), int(kind == "Prod")
+    values = [np.array(v).astype(out.dtype).astype(wide)[()] for v in ends]
     arguments = begins, index(out.size), index(inner), mode, np.int32(kind == "Mean"), *values
     return lambda *arrays: function(items, group, *arrays, *arguments) if out.size else None
 

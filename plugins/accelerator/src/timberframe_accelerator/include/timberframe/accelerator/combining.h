@@ -17,10 +17,14 @@ static inline tf_element tf_combined(tf_element a, tf_element b, int32_t mode) {
     case TF_MUL: return (tf_element)((uint64_t)a * (uint64_t)b);
     case TF_OR: return (tf_element)(a | b);
     case TF_XOR: return (tf_element)(a ^ b);
+    case TF_MIN: return b < a ? b : a;
+    case TF_MAX: return b > a ? b : a;
 #else
     case TF_ADD: return a + b;
     case TF_SUB: return a - b;
     case TF_MUL: return a * b;
+    case TF_MIN: return b < a || b != b ? b : a; /* a NaN stays and takes the place of any number */
+    case TF_MAX: return b > a || b != b ? b : a;
 #endif
     case TF_DIV:
 #ifdef SIGNED
@@ -30,8 +34,6 @@ static inline tf_element tf_combined(tf_element a, tf_element b, int32_t mode) {
       if (!b) return 0; /* an error that was reported */
 #endif
       return (tf_element)(a / b);
-    case TF_MIN: return b < a ? b : a;
-    case TF_MAX: return b > a ? b : a;
     default: return b;
   }
 }
