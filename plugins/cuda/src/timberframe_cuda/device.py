@@ -31,6 +31,7 @@ from timberframe_cuda.libraries import require_libraries
 from timberframe_cuda.memory import CudaAllocator
 from timberframe_cuda.modules import Kernel, Modules
 from timberframe_cuda.products import Products
+from timberframe_cuda.ranges import RangedExecutable, profiler_attached
 from timberframe_cuda.staging import Results, Uploads
 from timberframe_sdk import (
     Buffer,
@@ -47,8 +48,9 @@ from timberframe_sdk import (
 )
 
 TYPE = "CUDA"
-OPTIONS = {"tf32": False, "graphs": True}
-"""Whether products of float32 may round their operands to TF32; whether launches are captured into CUDA graphs."""
+OPTIONS = {"tf32": False, "graphs": True, "nvtx": profiler_attached()}
+"""Whether products of float32 may round their operands to TF32, launches are captured into CUDA graphs, and clusters
+and nodes are NVTX ranges."""
 
 
 class CudaDevice(AcceleratorDevice):
@@ -67,6 +69,8 @@ class CudaDevice(AcceleratorDevice):
         super().__init__(index)
         self.failures = Failures("launch", "copy", "compile", "queue")
         self.number, self.options = number, OPTIONS | options
+        if self.options["nvtx"]:
+            self.executable = RangedExecutable
         self.context = context(number)
         self.gpu = self.context.gpu
         self.kernels_under_way = Kernels()
