@@ -1,0 +1,27 @@
+"""What a model cannot be imported for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from timberframe_core import errors
+
+
+class InvalidModelError(errors.InvalidArgumentError):
+    """A file or message that is no valid model."""
+
+
+class UnsupportedModelError(errors.UnimplementedError):
+    """A valid model with nodes that cannot be imported.
+
+    nodes: a line for each, with domain, opset, node and reason.
+    """
+
+    def __init__(self, nodes: Sequence[str]) -> None:
+        self.nodes = tuple(nodes)
+        listed = "\n".join(f"  {line}" for line in nodes)
+        super().__init__(f"{len(nodes)} node(s) of the model are not supported:\n{listed}")
+
+
+class Unsupported(Exception):  # noqa: N818 - it ends the translation of one node; the model's error names all nodes
+    """A translator raises it for a node that it cannot translate; the text is the reason."""
