@@ -55,7 +55,8 @@ def _instance_normalization(node: Node, x: Tensor, scale: Tensor, bias: Tensor) 
 
 
 @translates("LayerNormalization")
-def _layer_normalization(node: Node, x: Tensor, scale: Tensor, bias: Tensor = None) -> Any:
+def layer_normalized(node: Node, x: Tensor, scale: Tensor, bias: Tensor = None) -> Any:
+    """Returns x normalized from the node's axis on, scaled and shifted, the mean, and 1 / standard deviation."""
     rank = node.rank(x)
     stash = NATIVE[node.get("stash_type", 1)]
     axes = list(range(node.get("axis", -1) % rank, rank))
@@ -65,7 +66,8 @@ def _layer_normalization(node: Node, x: Tensor, scale: Tensor, bias: Tensor = No
 
 
 @translates("RMSNormalization")
-def _rms_normalization(node: Node, x: Tensor, scale: Tensor) -> Tensor:
+def rms_normalized(node: Node, x: Tensor, scale: Tensor) -> Tensor:
+    """Returns x divided by the root of the mean of its squares from the node's axis on, scaled."""
     rank = node.rank(x)
     wide = tf.cast(x, NATIVE[node.get("stash_type", 1)])
     axes = list(range(node.get("axis", -1) % rank, rank))

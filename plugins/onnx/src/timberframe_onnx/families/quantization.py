@@ -62,7 +62,8 @@ def quantized(scaled: Tensor, zero: Tensor | None, element: int, saturate: bool 
 
 
 @translates("QuantizeLinear", takes_coded=True)
-def _quantize(node: Node, x: Tensor, scale: Tensor, zero: Value = None) -> Value:
+def quantize(node: Node, x: Tensor, scale: Tensor, zero: Value = None) -> Value:
+    """Returns x divided by a scale, rounded, in the type of the zero point or of the node's output_dtype."""
     element = element_type(zero) if zero is not None else node.get("output_dtype", 0) or TensorProto.UINT8
     factor = spread(node, numbers(scale, x.dtype) if isinstance(scale, Coded) else scale, x)
     precision = node.get("precision", 0)
@@ -76,7 +77,8 @@ def _quantize(node: Node, x: Tensor, scale: Tensor, zero: Value = None) -> Value
 
 
 @translates("DequantizeLinear", takes_coded=True)
-def _dequantize(node: Node, x: Value, scale: Value, zero: Value = None) -> Value:
+def dequantize(node: Node, x: Value, scale: Value, zero: Value = None) -> Value:
+    """Returns the numbers that quantized ones stand for."""
     out = node.get("output_dtype", 0) or element_type(scale)
     wide = tf.int32 if zero is not None and element_type(zero) == TensorProto.INT32 else tf.float32
     values = numbers(x, wide)
@@ -88,6 +90,11 @@ def _dequantize(node: Node, x: Value, scale: Value, zero: Value = None) -> Value
 
 @translates("DynamicQuantizeLinear")
 def _dynamic_quantize(node: Node, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    return dynamically_quantized(x)
+
+
+def dynamically_quantized(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns x as uint8 with the scale and zero point by which the range of its elements and 0 just fits."""
     zero = tf.constant(0.0)
     low, high = tf.minimum(tf.reduce_min(x), zero), tf.maximum(tf.reduce_max(x), zero)
     scale = (high - low) / tf.constant(255.0)

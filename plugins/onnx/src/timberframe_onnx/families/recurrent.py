@@ -204,7 +204,7 @@ def _gru(node: Node, x: Tensor, w: Tensor, r: Tensor, bias: Any = None, lengths:
 
 
 @translates("LSTM")
-def _lstm(
+def lstm(
     node: Node,
     x: Tensor,
     w: Tensor,
@@ -214,9 +214,14 @@ def _lstm(
     h: Any = None,
     c: Any = None,
     peephole: Any = None,
+    rounded: Activation = tf.identity,
 ) -> Any:
-    """Gates in ONNX's order: input, output, forget, cell. Peepholes are those of input, output, forget."""
-    inputs = _prepared(node, 4, x, w, r, bias, lengths, [h, c])
+    """Returns all outputs, the last output and the last cell.
+
+    Gates are in ONNX's order: input, output, forget, cell; peepholes are those of input, output, forget. rounded: what is
+    done to a factor of weights before each product, where these are quantized.
+    """
+    inputs = _prepared(node, 4, rounded(x), w, r, bias, lengths, [h, c])
     n = inputs.hidden
     functions = _activations(node, ["Sigmoid", "Tanh", "Tanh"], sizes(w)[0] or 1)
 
@@ -226,7 +231,7 @@ def _lstm(
         def recurring(recurrent: Tensor, bias: Tensor | None) -> Step:
             def step(share: Tensor, states: list[Tensor]) -> list[Tensor]:
                 h, c = states
-                total = share + tf.matmul(h, recurrent, transpose_b=True)
+                total = share + tf.matmul(rounded(h), recurrent, transpose_b=True)
                 total = total if bias is None else total + bias
                 i, o, f, g = (total[:, k * n : (k + 1) * n] for k in range(4))
                 if look is not None:
