@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ from timberframe_onnx.ports import Fetch, Port, Structure, fetch_of, placeholder
 from timberframe_onnx.translation.scope import MISSING, Scope, Translation, scope_name
 from timberframe_onnx.translation.values import Tensor, Value
 
+MOST_GRAPHS = 16
+"""Of a model whose graph depends on lengths of lists or on shapes: how many are kept."""
+
 
 @dataclass(frozen=True)
 class Imported:
@@ -31,6 +35,7 @@ def load(source: Source, device: str | None = None, config: Any = None) -> Model
     """Loads a model from a path, from bytes or from a message.
 
     device: where it runs, as for `tf.device`; None leaves it to placement. config: the session's configuration.
+    A model with ranks that depend on the shapes of its inputs becomes a graph for each of these when it runs.
     Raises InvalidModelError for what is no valid model, UnsupportedModelError with all nodes that cannot be imported.
     """
     model, folder = read(source)
@@ -70,7 +75,8 @@ def _translated(model: onnx.ModelProto, folder: Path | None, inputs: Mapping[str
     scope.values.update(inputs)
     outputs = scope.run_graph(model.graph)
     if scope.translation.failures:
-        raise UnsupportedModelError(scope.translation.failures)
+        failures = scope.translation.failures
+        raise UnsupportedModelError(failures, scope.translation.unknown == len(failures))
     assert not any(v is MISSING for v in outputs)
     return {info.name: value for info, value in zip(model.graph.output, outputs, strict=True)}
 
@@ -88,9 +94,15 @@ class Model:
         self._folder = folder
         self._device = device
         self._config = config
-        self._graphs: dict[tuple[Structure, ...], _Running] = {}
+        self._graphs: OrderedDict[tuple[Structure, ...], _Running] = OrderedDict()
+        self._by_shapes = False
         if all(p.kind == "tensor" for p in self.inputs):
-            self._running((None,) * len(self.inputs))
+            try:
+                self._running((None,) * len(self.inputs))
+            except UnsupportedModelError as e:
+                if not e.by_shapes or all(p.sizes() and None not in (p.sizes() or ()) for p in self.inputs):
+                    raise
+                self._by_shapes = True
 
     @property
     def signature(self) -> str:
@@ -108,13 +120,16 @@ class Model:
             raise InvalidArgumentError(
                 f"inputs {missing} are missing, {unknown} are unknown; the model is {self.signature}"
             )
-        structure = tuple(structure_of(p, feeds.get(p.name)) for p in self.inputs)
+        structure = tuple(structure_of(p, feeds.get(p.name), self._by_shapes) for p in self.inputs)
         return self._running(structure).run([(p, feeds.get(p.name)) for p in self.inputs])
 
     def _running(self, structure: tuple[Structure, ...]) -> _Running:
-        """The graph for inputs of these lengths, made once."""
+        """The graph for inputs of these lengths or shapes; the most recent ones are kept."""
         if structure not in self._graphs:
             self._graphs[structure] = _Running(self, structure)
+            if len(self._graphs) > MOST_GRAPHS:
+                self._graphs.popitem(last=False)[1].session.close()
+        self._graphs.move_to_end(structure)
         return self._graphs[structure]
 
     def build(self, structure: tuple[Structure, ...]) -> tuple[tf.Graph, list[list[Tensor]], dict[str, Fetch]]:

@@ -114,14 +114,15 @@ def _size(d: onnx.TensorShapeProto.Dimension) -> int | str | None:
     return d.dim_param or None
 
 
-Structure = int | None | bool
-"""What of an input a graph is made for: the length of a list, whether an optional is there; None for a tensor."""
+Structure = int | None | bool | tuple[int, ...]
+"""What of an input a graph is made for: the length of a list, whether an optional is there, the shape of a tensor; None
+for a tensor of any shape."""
 
 
-def structure_of(port: Port, value: Any) -> Structure:
-    """Returns that of a value that is fed to an input."""
+def structure_of(port: Port, value: Any, by_shapes: bool = False) -> Structure:
+    """Returns that of a value that is fed to an input; by_shapes: for the shape of a tensor."""
     if port.kind == TENSOR:
-        return None
+        return np.shape(value) if by_shapes else None
     if port.kind == OPTIONAL:
         if value is None:
             return False
@@ -134,7 +135,7 @@ def placeholders(port: Port, structure: Structure) -> tuple[Value, list[Tensor]]
     dtype = tf.uint8 if port.element in CODED else NATIVE[port.element]
     name = "".join(c if c.isalnum() or c in "_.-" else "_" for c in port.name).lstrip("_-.") or "input"
     if port.kind == TENSOR:
-        made = tf.placeholder(dtype, port.sizes(), name=name)
+        made = tf.placeholder(dtype, port.sizes() if structure is None else structure, name=name)
         return wrapped(made, port.element), [made]
     if structure is False:
         absent: Value = Sequence.empty(port.element) if port.of_lists else tf.zeros(_smallest(port), dtype)
@@ -142,7 +143,9 @@ def placeholders(port: Port, structure: Structure) -> tuple[Value, list[Tensor]]
     if structure is True:
         made = tf.placeholder(dtype, port.sizes(), name=name)
         return Optional(tf.constant(True), wrapped(made, port.element)), [made]
-    items = [tf.placeholder(dtype, None, name=f"{name}_{i}") for i in range(structure or 0)]
+    items = [
+        tf.placeholder(dtype, None, name=f"{name}_{i}") for i in range(structure if isinstance(structure, int) else 0)
+    ]
     value = Sequence.empty(port.element)
     for item in items:
         value = value.push(wrapped(item, port.element))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import onnx
 
 from timberframe_onnx.elements import CODED, NATIVE
-from timberframe_onnx.errors import Unsupported
+from timberframe_onnx.errors import InvalidModelError, Unsupported
 from timberframe_onnx.translation.frontend import tf
 from timberframe_onnx.translation.node import Node, sizes, static
 from timberframe_onnx.translation.registry import translates
@@ -46,10 +46,10 @@ def all_flattened(values: list[Value]) -> tuple[list[Tensor], Callable[[list[Ten
 
 
 def _run(node: Node, graph: onnx.GraphProto, inputs: list[Value]) -> list[Value]:
-    """The outputs of a graph inside the node; Unsupported where nodes of it are."""
+    """The outputs of a graph inside the node; Unsupported where nodes of it are, which have been noted."""
     outputs = node.scope.nested().run_graph(graph, inputs)
     if any(v is MISSING for v in outputs):
-        raise Unsupported(f"nodes of its graph '{graph.name}' are not supported")
+        raise Unsupported("")
     return outputs
 
 
@@ -59,17 +59,37 @@ def _if(node: Node, condition: Tensor) -> list[Value]:
     if known is not None:
         return _run(node, node.get("then_branch" if known.ravel()[0] else "else_branch"), [])
     rebuilt: list[Callable[[list[Tensor]], list[Value]]] = []
+    failed: list[tuple[str, InvalidModelError]] = []
 
-    def branch(graph: onnx.GraphProto) -> Callable[[], list[Tensor]]:
+    def branch(name: str) -> Callable[[], list[Tensor]]:
         def run() -> list[Tensor]:
-            tensors, rebuild = all_flattened(_run(node, graph, []))
+            try:
+                tensors, rebuild = all_flattened(_run(node, node.get(name), []))
+            except InvalidModelError as e:
+                failed.append((name, e))
+                raise
             rebuilt.append(rebuild)
             return [tf.identity(t) for t in tensors]
 
         return run
 
-    made = tf.cond(tf.reshape(condition, []), branch(node.get("then_branch")), branch(node.get("else_branch")))
+    condition = tf.reshape(condition, [])
+    try:
+        made = tf.cond(condition, branch("then_branch"), branch("else_branch"))
+    except InvalidModelError:
+        return _one_branch(node, condition, *failed[0])
     return rebuilt[0](list(made) if isinstance(made, list | tuple) else [made])
+
+
+def _one_branch(node: Node, condition: Tensor, name: str, error: InvalidModelError) -> list[Value]:
+    """The outputs where one branch does not suit the shapes of the inputs: a run that takes it ends with its error."""
+    if name == "then_branch":
+        condition, other = tf.logical_not(condition), "else_branch"
+    else:
+        other = "then_branch"
+    with tf.control_dependencies([tf.Assert(condition, [str(error)])]):
+        tensors, rebuild = all_flattened(_run(node, node.get(other), []))
+        return rebuild([tf.identity(t) for t in tensors])
 
 
 def _stacks(node: Node, graph: onnx.GraphProto, first: int, example: Callable[[], list[Value]]) -> list[Sequence]:
@@ -223,7 +243,7 @@ def _scan_of_batch(node: Node, lengths: Tensor, *inputs: Value) -> list[Value]:
     count = node.get("num_scan_inputs")
     states, scanned = list(inputs[: len(inputs) - count]), list(inputs[len(inputs) - count :])
     batch = sizes(inputs[0])[0]
-    node.require(batch is not None, "the size of its batch is not known before the model runs; it must be")
+    node.require_known(batch is not None, "the size of its batch")
     backwards = node.get("directions", [0] * count)
     each = [
         _scanned(node, [s[i] for s in states], [(v[i], 0, b) for v, b in zip(scanned, backwards, strict=True)])

@@ -123,7 +123,7 @@ def _conv_transpose(node: Node, x: Tensor, w: Tensor, bias: Tensor = None) -> Te
     cut = _cut(node, window, given, full)
     stretched = _stretched(x, window.strides, extra)
     channels, per_group = sizes(w)[:2]
-    node.require(channels is not None and per_group is not None, "the number of its channels is not known")
+    node.require_known(channels is not None and per_group is not None, "the number of its channels")
     turned = tf.reverse(w, list(range(2, spatial + 2)))
     grouped = tf.reshape(turned, stacked([group, channels // group, per_group, *window.kernel]))
     order = [0, 2, 1, *range(3, spatial + 3)]

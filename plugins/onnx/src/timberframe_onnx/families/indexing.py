@@ -30,7 +30,7 @@ def _slice(node: Node, x: Tensor, starts: Tensor, ends: Tensor, axes: Tensor = N
     rank = node.rank(x)
     count = sizes(starts)[0]
     if axes is None:
-        node.require(count is not None, "the number of its starts is not known before the model runs; it must be")
+        node.require_known(count is not None, "the number of its starts")
         axes = tf.range(tf.constant(count, tf.int64))
     known = [static(v) for v in (starts, ends, axes, steps)]
     if all(k is not None for k in known[:3]) and (steps is None or known[3] is not None):
@@ -89,7 +89,7 @@ def _gather_elements(node: Node, x: Tensor, indices: Tensor) -> Tensor:
 def _gather_nd(node: Node, x: Tensor, indices: Tensor) -> Tensor:
     batch = node.get("batch_dims", 0)
     width = sizes(indices)[-1]
-    node.require(width is not None, "the last size of its indices is not known before the model runs; it must be")
+    node.require_known(width is not None, "the last size of its indices")
     inside = tf.shape(x, out_type=tf.int64)[batch : batch + (width or 0)]
     found = from_start(tf.cast(indices, tf.int64), inside)
     if batch:
@@ -130,7 +130,7 @@ def _scatter_elements(node: Node, x: Tensor, indices: Tensor, updates: Tensor) -
 @translates("ScatterND", moves=True)
 def _scatter_nd(node: Node, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
     width = sizes(indices)[-1]
-    node.require(width is not None, "the last size of its indices is not known before the model runs; it must be")
+    node.require_known(width is not None, "the last size of its indices")
     width = int(width or 0)
     parts = shape_parts(x, tf.int64)
     inside = parts[:width]

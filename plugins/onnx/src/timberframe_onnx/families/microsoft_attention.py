@@ -35,7 +35,7 @@ def _attended(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Tensor | None
 
 
 def _scale(node: Node, size: Any) -> float:
-    node.require(isinstance(size, int), "the size of its heads is not known before the model runs; it must be")
+    node.require_known(isinstance(size, int), "the size of its heads")
     return float(node.get("scale", 0.0) or 1 / math.sqrt(size))
 
 
@@ -197,6 +197,6 @@ def _group_query(
         seen = tf.logical_and(seen, keys > places[..., None] - window)
     hidden = tf.where_v2(seen, scalar(0, q), scalar(-10000.0, q))[:, None]
     shared = heads // groups
-    wide = [tf.repeat(t, shared, axis=1) if shared > 1 else t for t in (k, v)]
-    made = _attended(q, *wide, _scale(node, shape_parts(q)[-1]), hidden, node.get("softcap", 0.0))
+    wide_k, wide_v = (tf.repeat(t, shared, axis=1) if shared > 1 else t for t in (k, v))
+    made = _attended(q, wide_k, wide_v, _scale(node, shape_parts(q)[-1]), hidden, node.get("softcap", 0.0))
     return _joined(made), k, v

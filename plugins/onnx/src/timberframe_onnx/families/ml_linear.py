@@ -34,7 +34,7 @@ def _linear_classifier(node: Node, x: Tensor) -> tuple[Tensor, Tensor]:
     x = as_floats(x)
     labels: Any = class_labels(node)
     width = shape_parts(x)[-1]
-    node.require(isinstance(width, int), "the number of features is not known before the model runs; it must be")
+    node.require_known(isinstance(width, int), "the number of features")
     rows = len(node.get("coefficients")) // width
     scores = tf.matmul(x, _weights(node, rows, x))
     if node.get("intercepts"):

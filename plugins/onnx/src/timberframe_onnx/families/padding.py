@@ -51,23 +51,31 @@ def _by_axis(node: Node, pads: Tensor, axes: Tensor | None, rank: int) -> tuple[
 
 def _repeated(x: Tensor, rank: int, mode: str, before: Tensor, after: Tensor) -> Tensor:
     """Padding by elements of the tensor itself: each place of the result says which."""
-    counts = dynamic_shape(x)
     first, last = static(before), static(after)
     for axis in range(rank):
-        if first is not None and last is not None and first[axis] == last[axis] == 0:
+        known = first is not None and last is not None
+        if known and first[axis] == last[axis] == 0:
             continue
-        count = counts[axis]
-        place: Any = tf.range(-before[axis], count + after[axis])
-        if mode == "edge":
-            place = tf.minimum(tf.maximum(place, 0), count - 1)
-        elif mode == "wrap":
-            place = tf.floormod(place, count)
+        size = sizes(x)[axis]
+        if known and size is not None:
+            place: Any = np.arange(-first[axis], size + last[axis])
+            x = tf.gather(x, tf.constant(_source(np, place, mode, size)), axis=axis)
         else:
-            period = tf.maximum(2 * (count - 1), 1)
-            place = tf.floormod(place, period)
-            place = tf.minimum(place, period - place)
-        x = tf.gather(x, place, axis=axis)
+            count = dynamic_shape(x)[axis]
+            place = tf.range(-before[axis], count + after[axis])
+            x = tf.gather(x, _source(tf, place, mode, count), axis=axis)
     return x
+
+
+def _source(functions: Any, place: Any, mode: str, count: Any) -> Any:
+    """Which element each place has, by functions of NumPy or of the graph; places count from the first element."""
+    if mode == "edge":
+        return functions.minimum(functions.maximum(place, 0), count - 1)
+    if mode == "wrap":
+        return place % count
+    period = functions.maximum(2 * (count - 1), 1)
+    place = place % period
+    return functions.minimum(place, period - place)
 
 
 @translates("CenterCropPad", moves=True)

@@ -78,7 +78,7 @@ def _prepared(
     node: Node, gates: int, x: Tensor, w: Tensor, r: Tensor, bias: Any, lengths: Any, states: list[Any]
 ) -> _Inputs:
     hidden = node.get("hidden_size", sizes(r)[-1])
-    node.require(hidden is not None, "its hidden size is not known before the model runs; it must be")
+    node.require_known(hidden is not None, "its hidden size")
     if node.get("layout", 0):
         x = tf.transpose(x, [1, 0, 2])
         states = [None if s is None else tf.transpose(s, [1, 0, 2]) for s in states]
@@ -218,8 +218,8 @@ def lstm(
 ) -> Any:
     """Returns all outputs, the last output and the last cell.
 
-    Gates are in ONNX's order: input, output, forget, cell; peepholes are those of input, output, forget. rounded: what is
-    done to a factor of weights before each product, where these are quantized.
+    Gates are in ONNX's order: input, output, forget, cell; peepholes are those of input, output, forget. rounded: what
+    is done to a factor of weights before each product, where these are quantized.
     """
     inputs = _prepared(node, 4, rounded(x), w, r, bias, lengths, [h, c])
     n = inputs.hidden

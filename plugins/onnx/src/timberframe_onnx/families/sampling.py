@@ -183,7 +183,7 @@ def _pooled_regions(
 def _col2im(node: Node, x: Tensor, image: Tensor, block: Tensor) -> Tensor:
     """Adds up the columns of blocks at their places in the image."""
     spatial = shape_parts(image)[0]
-    node.require(isinstance(spatial, int), "the number of its spatial axes is not known before the model runs")
+    node.require_known(isinstance(spatial, int), "the number of its spatial axes")
     strides, dilations = node.get("strides", [1] * spatial), node.get("dilations", [1] * spatial)
     pads = node.get("pads", [0] * (2 * spatial))
     size, kernel = tf.cast(image, tf.int32), tf.cast(block, tf.int32)
@@ -215,7 +215,7 @@ def _col2im(node: Node, x: Tensor, image: Tensor, block: Tensor) -> Tensor:
 def _affine_grid(node: Node, theta: Tensor, size: Tensor) -> Tensor:
     """The places in an image, from -1 to 1, that an affine map takes each place of the result from."""
     spatial = shape_parts(theta)[-1]
-    node.require(isinstance(spatial, int), "the number of its spatial axes is not known before the model runs")
+    node.require_known(isinstance(spatial, int), "the number of its spatial axes")
     spatial = spatial - 1
     counts = tf.cast(size, tf.int32)[2:]
     wide = theta.dtype

@@ -118,7 +118,7 @@ def _unsqueeze(node: Node, x: Tensor, axes: Tensor) -> Tensor:
             x = tf.expand_dims(x, axis)
         return tf.identity(x) if known.size == 0 else x
     count = sizes(axes)[0] if axes.shape.ndims else 1
-    node.require(count is not None, "the number of its axes is not known before the model runs; it must be")
+    node.require_known(count is not None, "the number of its axes")
     rank = node.rank(x) + int(count or 0)
     added = tf.reduce_any(tf.equal(tf.range(rank)[:, None], tf.cast(tf.reshape(axes, [1, -1]), tf.int32) % rank), 1)
     # The sizes that stay are taken in order: how many there are before each place says which.
@@ -150,6 +150,7 @@ def _concat(node: Node, *inputs: Value) -> Value:
 @translates("Split", moves=True)
 def _split(node: Node, x: Tensor, split: Tensor = None) -> list[Tensor]:
     axis = node.get("axis", 0)
+    node.rank(x)
     count = len(node.outputs)
     if split is not None:
         known = static(split)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import onnx
 
 from timberframe_onnx.elements import Array
-from timberframe_onnx.errors import Unsupported
+from timberframe_onnx.errors import UnknownBeforeRun, Unsupported
+from timberframe_onnx.translation.folding import static as static
 from timberframe_onnx.translation.frontend import tf
 from timberframe_onnx.translation.values import Tensor, Value
 
@@ -61,6 +61,11 @@ class Node:
         if not holds:
             raise Unsupported(reason)
 
+    def require_known(self, known: bool, what: str) -> None:
+        """Raises UnknownBeforeRun unless `known`; what: as "the size of its batch"."""
+        if not known:
+            raise UnknownBeforeRun(what)
+
     def refuse(self, reason: str) -> Any:
         """Raises Unsupported with the reason."""
         raise Unsupported(reason)
@@ -69,23 +74,15 @@ class Node:
         """Returns the rank of a tensor, which must be known before the model runs."""
         rank = tensor.shape.ndims
         if rank is None:
-            raise Unsupported(f"the rank of its {what} is not known before the model runs; it must be")
+            raise UnknownBeforeRun(f"the rank of its {what}")
         return int(rank)
 
     def constant(self, value: Value, what: str = "input") -> Array:
         """Returns the value of an input that must be known before the model runs."""
         known = static(value)
         if known is None:
-            raise Unsupported(f"its {what} is not known before the model runs; it must be a constant")
+            raise UnknownBeforeRun(f"the value of its {what}")
         return known
-
-
-def static(value: Value) -> Array | None:
-    """Returns the value of a tensor that is known before the model runs, else None."""
-    if value is None or not isinstance(value, tf.Tensor):
-        return None
-    found = tf.get_static_value(value)
-    return None if found is None else np.asarray(found)
 
 
 def sizes(tensor: Tensor) -> list[int | None]:

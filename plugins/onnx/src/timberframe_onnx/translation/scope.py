@@ -13,7 +13,7 @@ from onnx import AttributeProto, TensorProto
 import timberframe as tf
 from timberframe_core.errors import OpError
 from timberframe_onnx.elements import name_of
-from timberframe_onnx.errors import InvalidModelError, Unsupported
+from timberframe_onnx.errors import InvalidModelError, UnknownBeforeRun, Unsupported
 from timberframe_onnx.files import NEWEST_OPSETS
 from timberframe_onnx.translation.bodies import body_of, defaults_of
 from timberframe_onnx.translation.initializers import constant_of
@@ -37,13 +37,15 @@ MISSING = _Missing()
 class Translation:
     """What all scopes of one model share.
 
-    opsets: by domain. functions: the model's own, by domain, name and overload. failures: a line for each node that
-    cannot be translated. folder: where external data may lie, None for none.
+    functions: the model's own, by domain, name and overload. folder: where external data may lie, None for none.
+    failures: a line for each node that cannot be translated. unknown: how many of these
+    need no more than fixed shapes of inputs.
     """
 
     functions: Mapping[tuple[str, str, str], onnx.FunctionProto]
     folder: Any = None
     failures: list[str] = field(default_factory=list)
+    unknown: int = 0
 
 
 class Scope:
@@ -114,7 +116,9 @@ class Scope:
                 with tf.name_scope(scope_name(proto.name or proto.op_type)):
                     outputs = translate(node, inputs)
             except Unsupported as e:
-                self.translation.failures.append(f"{node}: {e}")
+                if str(e):
+                    self.translation.failures.append(f"{node}: {e}")
+                self.translation.unknown += isinstance(e, UnknownBeforeRun)
                 outputs = [MISSING] * len(proto.output)
             except OpError as e:
                 if isinstance(e, InvalidModelError):
