@@ -28,6 +28,7 @@ PACKAGES = (
     "plugins/accelerator",
     "plugins/cpu",
     "plugins/cuda",
+    "plugins/onnx",
     "plugins/opencl",
     "plugins/ray",
 )
