@@ -17,7 +17,10 @@ extensions = ["myst_parser", "navigation", "reference", "sections", "tables"]
 root_doc = "docs/README"
 include_patterns = [
     "README.md",
+    "CODE_OF_CONDUCT.md",
     "CONTRIBUTING.md",
+    "RELEASING.md",
+    "SECURITY.md",
     "docs/**.md",
     "*/README.md",
     "plugins/*/README.md",

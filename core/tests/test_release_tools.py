@@ -1,0 +1,80 @@
+"""What a release is made with: versions, changelogs of change notes, an index to try it from."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import pytest
+
+WORKSPACE = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _tools_of_releases(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(WORKSPACE / "release")
+
+
+def package(workspace: Path, changelog: str, **notes: str) -> Path:
+    """A package with a changelog and notes, in an empty folder."""
+    folder = workspace / "core"
+    (folder / "changes").mkdir(parents=True)
+    (folder / "CHANGELOG.md").write_text(changelog)
+    for name, text in notes.items():
+        (folder / "changes" / f"{name}.md").write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("# Changelog\n\n## Unreleased\n\n- Old.\n\n## 0.1.0\n\nFirst.\n", "- Old.\n- New,\n  in two lines.\n"),
+        ("# Changelog\n\n## 0.1.0\n\nFirst.\n", "- New,\n  in two lines.\n"),
+    ],
+    ids=["unreleased", "released"],
+)
+def test_notes_become_entries_of_the_release(tmp_path: Path, before: str, after: str) -> None:
+    import change_notes
+
+    folder = package(tmp_path, before, topic="New,\nin two lines.\n")
+    change_notes.release(tmp_path, "0.2.0", datetime.date(2026, 1, 2))
+    text = (folder / "CHANGELOG.md").read_text()
+    assert text == f"# Changelog\n\n## 0.2.0 (2026-01-02)\n\n{after}\n## 0.1.0\n\nFirst.\n"
+    assert not list(folder.glob("changes/*.md"))
+
+
+@pytest.mark.parametrize("text", ["", "- A list.\n", "# A heading\n"])
+def test_a_note_that_is_no_entry_is_refused(tmp_path: Path, text: str) -> None:
+    import change_notes
+
+    folder = package(tmp_path, "# Changelog\n", topic=text)
+    with pytest.raises(ValueError, match=r"topic\.md: is .*; the text of one entry is required"):
+        change_notes.entry(folder / "changes/topic.md")
+
+
+def test_a_version_reaches_what_packages_require_of_each_other() -> None:
+    import set_version
+
+    text = """version = "0.1.0"
+requires = ["timberframe-core==0.1.0", "timberframe-cuda[cuda12]>=0.1,<0.2", "numpy>=2.0",
+  "timberframe-cpu>=0.1,<0.2; sys_platform == 'linux'"]
+"""
+    found = set_version.with_requirements(set_version.with_version(text, "0.2.0rc1"), "0.2.0rc1")
+    assert (
+        found
+        == """version = "0.2.0rc1"
+requires = ["timberframe-core==0.2.0rc1", "timberframe-cuda[cuda12]>=0.2a0,<0.3", "numpy>=2.0",
+  "timberframe-cpu>=0.2a0,<0.3; sys_platform == 'linux'"]
+"""
+    )
+
+
+def test_an_index_has_a_page_for_each_package(tmp_path: Path) -> None:
+    import local_index
+
+    dist = tmp_path / "dist"
+    dist.mkdir()
+    for name in ("timberframe_cpu-1.0.tar.gz", "timberframe_cpu-1.0-cp311-abi3-any.whl", "timberframe-1.0.tar.gz"):
+        (dist / name).write_text("")
+    assert local_index.make_index(dist, tmp_path / "index") == ["timberframe", "timberframe-cpu"]
+    assert (tmp_path / "index/timberframe-cpu/index.html").read_text().count("<a href=") == 2
