@@ -1,0 +1,1 @@
+"""Translators of ops, one module for each family."""

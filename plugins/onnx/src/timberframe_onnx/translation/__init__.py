@@ -1,0 +1,1 @@
+"""How a model becomes a graph: values, scopes, the table of translators."""
