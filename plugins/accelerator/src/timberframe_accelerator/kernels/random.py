@@ -169,6 +169,7 @@ def bounded(node: KernelNode) -> Launcher:
     sizes = [np.int64(n) for n in (out.size, batch, start, step)]
 
     def launch(*arrays: Any) -> None:
+        table.upload()  # which may fail, and then the stream must not have moved on
         opened = stream.arguments(arrays)
         if out.size:
             function(*_ONE_GROUP, *opened, *arrays[first : first + 4], table, arrays[stream.passed], *sizes)
