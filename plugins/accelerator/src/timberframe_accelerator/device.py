@@ -88,15 +88,19 @@ class Table(DeviceTensor):
     @property
     def handle(self) -> Any:
         """What the device's kernels take for a pointer."""
-        uploaded = self._uploaded
-        if uploaded is None:
-            uploaded = self._uploaded = self._device.copy_in(self._host)
-            self._device.uploads().append(self)
-        return uploaded.handle
+        return self.upload().handle
 
     @handle.setter
     def handle(self, handle: Any) -> None:
         self._uploaded = handle
+
+    def upload(self) -> DeviceTensor:
+        """Brings the numbers to the device unless they are there, before what cannot be undone."""
+        uploaded = self._uploaded
+        if uploaded is None:
+            uploaded = self._uploaded = self._device.copy_in(self._host)
+            self._device.uploads().append(self)
+        return uploaded
 
     def drop(self) -> None:
         """Gives the device's memory back until the next launch."""

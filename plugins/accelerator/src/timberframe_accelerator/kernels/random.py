@@ -9,6 +9,7 @@ import numpy as np
 
 from timberframe_accelerator.device import DTYPES
 from timberframe_accelerator.kernels.indexing import bits_name
+from timberframe_accelerator.kernels.rows import row_lanes
 from timberframe_accelerator.launches import GROUP, Source, failing, index_name, index_type, needs_float64, spread
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.random.rejection_draws import INVALID_BOUNDS, NOTHING_ACCEPTED
@@ -42,7 +43,9 @@ _MOST_SUMS = 1 << 26  # bytes of running sums that are held at a time
 _EXCHANGES = "draw_partners", "list_exchanges", "follow_exchanges"
 """The kernels that make the order of a shuffle."""
 _SHUFFLE_TABLES = 4 * 4  # bytes for each row: the order, and the three tables that it is made of
-_ONE_ITEM = (GROUP,), (GROUP,)  # one work-item of a group does it all
+_MOST_GROUPS = 1 << 14  # that add up rows; each takes several of more rows
+_LARGE_BATCH = 64  # numbers between bounds that a group draws, not one work-item
+_ONE_GROUP = (GROUP,), (GROUP,)  # or one work-item of it, which does it all
 
 
 class _Stream:
@@ -159,15 +162,17 @@ def bounded(node: KernelNode) -> Launcher:
     else:
         indices = paired_indices(*(p.shape for p in parameters))
         batch, start, step = max(1, out.size // max(1, len(indices))), 1, len(indices)
-    source = Source.file("random_bounded.h", T=out.dtype.name, **stream.macros)
+    each = {"EACH": 1} if batch < _LARGE_BATCH or device.limits.reduction_group_size < GROUP else {}
+    source = Source.file("random_bounded.h", T=out.dtype.name, **each, **stream.macros)
     function = device.function(source, "tf_fill_bounded")
     table = device.table(indices.astype(np.int64))
     sizes = [np.int64(n) for n in (out.size, batch, start, step)]
 
     def launch(*arrays: Any) -> None:
+        table.upload()  # which may fail, and then the stream must not have moved on
         opened = stream.arguments(arrays)
         if out.size:
-            function(*_ONE_ITEM, *opened, *arrays[first : first + 4], table, arrays[stream.passed], *sizes)
+            function(*_ONE_GROUP, *opened, *arrays[first : first + 4], table, arrays[stream.passed], *sizes)
 
     return failing(launch, _ALGORITHM, *_BOUNDS)
 
@@ -180,8 +185,10 @@ def categories(node: KernelNode) -> Launcher:
     samples, index = out.shape[1], index_type(logits.size, out.size)
     held = max(1, min(rows, _MOST_SUMS // (8 * max(1, classes))))
     node.workspace(8 * max(1, held * classes))
+    lanes = row_lanes(device, classes)
+    each = {"EACH": 1} if lanes == 1 or device.limits.reduction_group_size < GROUP else {}
     macros = {"T": logits.dtype.name, "TOUT": out.dtype.name, "INDEX": index_name(logits.size, out.size)}
-    source = Source.file("random_categories.h", **macros, **stream.macros)
+    source = Source.file("random_categories.h", **each, **macros, **stream.macros)
     add, find = device.function(source, "tf_running_sums"), device.function(source, "tf_categories")
 
     def launch(*arrays: Any) -> None:
@@ -189,7 +196,8 @@ def categories(node: KernelNode) -> Launcher:
         target, sums = arrays[stream.passed : stream.passed + 2]
         for first in range(0, rows if out.size else 0, held):
             count = min(held, rows - first)
-            add(*spread(count), arrays[0], sums, index(first), index(count), index(classes))
+            work = spread(count) if each else ((min(count, _MOST_GROUPS) * lanes,), (lanes,))
+            add(*work, arrays[0], sums, index(first), index(count), index(classes))
             sizes = [index(n) for n in (first * samples, count * samples, classes, samples)]
             find(*spread(count * samples), *opened, sums, target, *sizes)
 
@@ -241,7 +249,7 @@ def key_counter(node: KernelNode) -> Launcher:
 
     def launch(*arrays: Any) -> None:
         key, counter, *rest = arrays[stream.passed : stream.passed + count]
-        function(*_ONE_ITEM, *stream.arguments(arrays), key, counter, *(rest or [counter]), np.int32(len(rest)))
+        function(*_ONE_GROUP, *stream.arguments(arrays), key, counter, *(rest or [counter]), np.int32(len(rest)))
 
     return failing(launch, _ALGORITHM)
 

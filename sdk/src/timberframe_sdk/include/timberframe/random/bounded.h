@@ -14,44 +14,65 @@
 #define BOUNDED_UNIFORM64(x, i) uniform_float64((x)[2 * (i)], (x)[2 * (i) + 1])
 
 /* real: type of the arithmetic; R rounds to the dtype; STORE(out, i, value); UNIFORM(x, i) and pair(x, values) make
- * numbers of a block's; group: how many there are; SPACE: address space of the output. */
+ * numbers of a block's; group: how many there are; SPACE: address space of the output.
+ *
+ * A batch takes steps of `blocks` blocks each, and a step has `candidates` numbers, some of which are accepted. */
 #define BOUNDED_BATCH(name, type, real, R, STORE, UNIFORM, pair, group, SQRT, EXP, LOG, SPACE)                       \
-  /* Standard normals in [low, high], where low is finite; false if none is accepted. */                             \
-  static inline int name##_batch(const philox *g, uint64_t *block, real low, real high, real mean, real deviation,   \
-                                 SPACE type *out, int64_t count, int64_t step) {                                     \
+  typedef struct {                                                                                                   \
+    real low, high, span, factor, alpha;                                                                             \
+    int normal, uniform, blocks, candidates;                                                                         \
+  } name##_method;                                                                                                   \
+  /* How standard normals in [low, high], where low is finite, are drawn. */                                         \
+  static inline name##_method name##_method_of(real low, real high) {                                                \
+    name##_method m;                                                                                                 \
     const real root = R(SQRT(R(R(low * low) + 4)));                                                                  \
     const real power = R(EXP(R((real)0.5 + R(R(low * R(low - root)) / 4))));                                         \
-    const real cutoff = R(R(2 * power) / R(low + root)), edge = R((real)1.3), span = R(high - low);                  \
-    const int normal = (low < -edge && high >= 0) || (high > edge && low <= 0), uniform = span < cutoff;             \
-    const real factor = low < 0 ? 0 : R(low * low), alpha = R(R(low + root) / 2);                                    \
+    const real cutoff = R(R(2 * power) / R(low + root)), edge = R((real)1.3);                                        \
+    m.low = low, m.high = high, m.span = R(high - low);                                                              \
+    m.factor = low < 0 ? 0 : R(low * low), m.alpha = R(R(low + root) / 2);                                           \
+    m.normal = (low < -edge && high >= 0) || (high > edge && low <= 0);                                              \
+    m.uniform = !m.normal && m.span < cutoff;                                                                        \
+    m.blocks = m.uniform ? 2 : 1;                                                                                    \
+    m.candidates = m.normal || m.uniform ? group : group / 2;                                                        \
+    return m;                                                                                                        \
+  }                                                                                                                  \
+  /* The candidates of the step that begins with a block; bit i of the result: whether number i is accepted. */      \
+  static inline int name##_step(const philox *g, uint64_t block, const name##_method *m, real *values) {             \
+    uint32_t x[4], y[4];                                                                                             \
+    int accepted = 0;                                                                                                \
+    philox_block(g, block, x);                                                                                       \
+    if (m->normal) {                                                                                                 \
+      for (int i = 0; i < group / 2; i++) pair(x, i, values + 2 * i);                                                \
+      for (int i = 0; i < group; i++) {                                                                              \
+        values[i] = R(values[i]);                                                                                    \
+        accepted |= (values[i] >= m->low && values[i] <= m->high) << i;                                              \
+      }                                                                                                              \
+    } else if (m->uniform) {                                                                                         \
+      philox_block(g, block + 1, y);                                                                                 \
+      for (int i = 0; i < group; i++) {                                                                              \
+        const real z = values[i] = R(R(UNIFORM(x, i) * m->span) + m->low);                                           \
+        accepted |= (UNIFORM(y, i) <= R(EXP(R(R(m->factor - R(z * z)) / 2)))) << i;                                  \
+      }                                                                                                              \
+    } else {                                                                                                         \
+      for (int i = 0; i < group / 2; i++) {                                                                          \
+        const real z = values[i] = R(R(-R(LOG(UNIFORM(x, 2 * i))) / m->alpha) + m->low);                             \
+        const real d = m->low < m->alpha ? R(m->alpha - z) : R(m->low - m->alpha);                                   \
+        accepted |= (UNIFORM(x, 2 * i + 1) <= R(EXP(R(-R(d * d) / 2))) && z < m->high) << i;                         \
+      }                                                                                                              \
+    }                                                                                                                \
+    return accepted;                                                                                                 \
+  }                                                                                                                  \
+  /* Fills a batch; false if no candidate is accepted. */                                                            \
+  static inline int name##_batch(const philox *g, uint64_t *block, real low, real high, real mean, real deviation,   \
+                                 SPACE type *out, int64_t count, int64_t step) {                                     \
+    const name##_method m = name##_method_of(low, high);                                                             \
     int64_t filled = 0, rejected = 0;                                                                                \
     while (filled < count) {                                                                                         \
-      uint32_t x[4], y[4];                                                                                           \
       real values[BOUNDED_CANDIDATES];                                                                               \
-      int accepted[BOUNDED_CANDIDATES], candidates = group;                                                          \
-      philox_block(g, (*block)++, x);                                                                                \
-      if (normal) {                                                                                                  \
-        for (int i = 0; i < group / 2; i++) pair(x, i, values + 2 * i);                                              \
-        for (int i = 0; i < group; i++) {                                                                            \
-          values[i] = R(values[i]);                                                                                  \
-          accepted[i] = values[i] >= low && values[i] <= high;                                                       \
-        }                                                                                                            \
-      } else if (uniform) {                                                                                          \
-        philox_block(g, (*block)++, y);                                                                              \
-        for (int i = 0; i < group; i++) {                                                                            \
-          const real z = values[i] = R(R(UNIFORM(x, i) * span) + low);                                               \
-          accepted[i] = UNIFORM(y, i) <= R(EXP(R(R(factor - R(z * z)) / 2)));                                        \
-        }                                                                                                            \
-      } else {                                                                                                       \
-        candidates = group / 2;                                                                                      \
-        for (int i = 0; i < group / 2; i++) {                                                                        \
-          const real z = values[i] = R(R(-R(LOG(UNIFORM(x, 2 * i))) / alpha) + low);                                 \
-          const real d = low < alpha ? R(alpha - z) : R(low - alpha);                                                \
-          accepted[i] = UNIFORM(x, 2 * i + 1) <= R(EXP(R(-R(d * d) / 2))) && z < high;                               \
-        }                                                                                                            \
-      }                                                                                                              \
-      for (int i = 0; i < candidates && filled < count; i++) {                                                       \
-        if (accepted[i]) {                                                                                           \
+      const int accepted = name##_step(g, *block, &m, values);                                                       \
+      *block += m.blocks;                                                                                            \
+      for (int i = 0; i < m.candidates && filled < count; i++) {                                                     \
+        if (accepted >> i & 1) {                                                                                     \
           STORE(out, filled * step, R(R(values[i] * deviation) + mean));                                             \
           filled++;                                                                                                  \
           rejected = 0;                                                                                              \

@@ -1,24 +1,7 @@
-/* Cross entropy after a softmax, and its gradient, for each row. T, PRECISION, EACH: see rows.h. TLABELS: dtype of the
- * numbers of classes that are the labels; where it is not defined, each row has a probability for each class. */
-#include <timberframe/accelerator/rows.h>
-
-/* The strides are by row and class, 0 where a dimension is broadcast. */
-static inline value tf_largest(TF_GLOBAL const TF_STORAGE(T) *x, tf_index begin, tf_index step, tf_index classes,
-                               tf_index lane, tf_index lanes) {
-  value top = -TF_INFINITY32;
-  TF_EACH_CLASS(c, classes) {
-    const value v = TF_LOAD(T, x, begin + c * step);
-    top = v > top ? v : top;
-  }
-  return top;
-}
-
-static inline value tf_sum_of_exponentials(TF_GLOBAL const TF_STORAGE(T) *x, tf_index begin, tf_index step, value top,
-                                           tf_index classes, tf_index lane, tf_index lanes) {
-  value sum = 0;
-  TF_EACH_CLASS(c, classes) sum += TF_FUNCTION(exp)(TF_LOAD(T, x, begin + c * step) - top);
-  return sum;
-}
+/* Cross entropy after a softmax, and its gradient, for each row. T, PRECISION, EACH, HELD, ONLINE: see logits.h.
+ * TLABELS: dtype of the numbers of classes that are the labels; where it is not defined, each row has a probability for
+ * each class. */
+#include <timberframe/accelerator/logits.h>
 
 #ifdef TLABELS
 
@@ -32,11 +15,10 @@ TF_KERNEL tf_cross_entropy(TF_GLOBAL const TF_STORAGE(T) *x, TF_GLOBAL const TF_
     const int64_t label = TF_LOAD(TLABELS, labels, row);
     const int32_t good = label >= 0 && label < classes;
     if (!good && lane == 0) tf_report(status, node, 1, label, row, classes);
-    const value top = tf_row_maximum(tf_largest(x, begin, 1, classes, lane, lanes));
-    const value sum = tf_row_sum(tf_sum_of_exponentials(x, begin, 1, top, classes, lane, lanes));
+    TF_SUM_ROW(x, begin, 1, classes)
     const value total = TF_FUNCTION(log)(sum);
-    TF_EACH_CLASS(c, classes) {
-      const value log = TF_LOAD(T, x, begin + c) - top - total;
+    TF_EACH_LOGIT(c, classes) {
+      const value log = TF_LOGIT(x, begin, c, 1) - top - total;
       TF_STORE(T, gradient, begin + c, good ? TF_FUNCTION(exp)(log) - (value)(c == label) : 0);
       if (c == label) TF_STORE(T, loss, row, -log);
     }
@@ -49,16 +31,15 @@ TF_KERNEL tf_cross_entropy(TF_GLOBAL const TF_STORAGE(T) *x, TF_GLOBAL const TF_
 TF_KERNEL tf_cross_entropy(TF_GLOBAL const TF_STORAGE(T) *x, TF_GLOBAL const TF_STORAGE(T) *labels,
                            TF_GLOBAL TF_STORAGE(T) *loss, TF_GLOBAL TF_STORAGE(T) *gradient, tf_index rows,
                            tf_index classes, tf_index row_step, tf_index step, tf_index label_row_step,
-                           tf_index label_step) {
+                           tf_index label_step) { /* strides by row and class, 0 where a dimension is broadcast */
   TF_ROW_KERNEL
   TF_EACH_LINE(row, rows) {
     const tf_index begin = row * row_step, first_label = row * label_row_step;
-    const value top = tf_row_maximum(tf_largest(x, begin, step, classes, lane, lanes));
-    const value sum = tf_row_sum(tf_sum_of_exponentials(x, begin, step, top, classes, lane, lanes));
+    TF_SUM_ROW(x, begin, step, classes)
     const value total = TF_FUNCTION(log)(sum);
     value mine = 0;
-    TF_EACH_CLASS(c, classes) {
-      const value log = TF_LOAD(T, x, begin + c * step) - top - total;
+    TF_EACH_LOGIT(c, classes) {
+      const value log = TF_LOGIT(x, begin, c, step) - top - total;
       const value label = TF_LOAD(T, labels, first_label + c * label_step);
       mine += label != 0 ? log * label : 0;
       TF_STORE(T, gradient, row * classes + c, TF_FUNCTION(exp)(log) - label);
