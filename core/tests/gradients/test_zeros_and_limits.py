@@ -62,3 +62,16 @@ def test_mixed_second_derivatives_of_products_with_functions_of_y() -> None:
         _, by_y = gradients_at(lambda x, y, f=function: tf.gradients(f(x, y), x)[0] + 0 * x, [0.0, 3.0], [2.0, 2.0])
         by_x, _ = gradients_at(lambda x, y, f=function: tf.gradients(f(x, y), y)[0] + 0 * y, [0.0, 3.0], [2.0, 2.0])
         np.testing.assert_allclose([by_y, by_x], [[mixed] * 2] * 2)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: tf.math.segment_prod(x, [0, 0, 0, 1]),
+    lambda x: tf.math.unsorted_segment_prod(x, [2, 2, 2, 0], 3),
+])  # fmt: skip
+def test_second_derivatives_of_products_of_segments_with_two_zeros(function: Any) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant([0.0, 0.0, 3.0, 5.0])
+        (first,) = tf.gradients(function(x), x)
+        (second,) = tf.gradients(first[0], x)
+        assert session.run([first, second])[0].tolist() == [0, 0, 0, 1]
+        assert session.run(second).tolist() == [0, 3, 0, 0]

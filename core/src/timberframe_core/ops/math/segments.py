@@ -176,7 +176,8 @@ def _extreme_gradient(op: Any, grad: Any) -> list[Any]:
 def product_parts(op: Any, segment: Callable[[str, Any], Any], ids: Any) -> Any:
     """The derivative of each segment's product by each element, with elements of zero treated apart.
 
-    With one zero in a segment, only that element has a derivative: the product of the others. With two, none has.
+    With one zero in a segment, only that element has a derivative: the product of the others. With two, that of either
+    is the other one times the rest: 0, but with derivatives of its own. With three, second derivatives are 0, too.
     """
     data = op.inputs[0]
     is_zero = apply_op("Equal", [data, zeros_like(data)])
@@ -185,7 +186,10 @@ def product_parts(op: Any, segment: Callable[[str, Any], Any], ids: Any) -> Any:
     several = gather(apply_op("Greater", [zeros, constant(1, int32)]), ids)
     without = gather(segment("Prod", others), ids)
     each = apply_op("RealDiv", [gather(op.outputs[0], ids), others])
-    return select(several, zeros_like(data), select(is_zero, without, each))
+    two = apply_op("LogicalAnd", [gather(apply_op("Equal", [zeros, constant(2, int32)]), ids), is_zero])
+    other = apply_op("Sub", [gather(segment("Sum", select(is_zero, data, zeros_like(data))), ids), data])
+    of_several = select(two, apply_op("Mul", [other, without]), zeros_like(data))
+    return select(several, of_several, select(is_zero, without, each))
 
 
 def _product_gradient(op: Any, grad: Any) -> list[Any]:
