@@ -45,3 +45,46 @@ def _gradient_of_saturation(stop: bool) -> Any:
 def test_ops_with_a_missing_gradient() -> None:
     missing = {o.name for o in registry.all_ops() if isinstance(o.gradient, MissingGradient)}
     assert {"AdjustHue", "Dilation2DBackpropFilter", "FractionalMaxPoolGrad", "RandomGammaGrad"} <= missing
+
+
+WITHOUT = {
+    "Bitcast": lambda x: tf.bitcast(x, tf.bfloat16),
+    "DeepCopy": lambda x: tf.raw_ops.DeepCopy(x=x),
+    "InplaceAdd": lambda x: tf.raw_ops.InplaceAdd(x=x, i=[0], v=x[:1]),
+    "InplaceSub": lambda x: tf.raw_ops.InplaceSub(x=x, i=[0], v=x[:1]),
+    "InplaceUpdate": lambda x: tf.raw_ops.InplaceUpdate(x=x, i=[0], v=x[:1]),
+    "Unique": lambda x: tf.unique(x)[0],
+    "UniqueWithCounts": lambda x: tf.unique_with_counts(x)[0],
+    "ListDiff": lambda x: tf.setdiff1d(x, x[:1])[0],
+    "RandomPoissonV2": lambda x: tf.random.poisson(x, [2]),
+    "Dequantize": lambda x: tf.quantization.dequantize(tf.cast([1, 2], tf.quint8), x[0], x[1]),
+    "SparseSplit": lambda x: (
+        tf.sparse_split(sp_input=tf.SparseTensor([[0], [2]], x, [4]), num_split=2, axis=0)[0].values
+    ),
+    "SparseDenseCwiseAdd": lambda x: tf.raw_ops.SparseDenseCwiseAdd(
+        sp_indices=[[0], [1]], sp_values=x, sp_shape=[2], dense=x
+    ),
+    "ExtractGlimpseV2": lambda x: tf.raw_ops.ExtractGlimpseV2(
+        input=tf.reshape(x, [1, 1, 2, 1]), size=[1, 1], offsets=[[0.0, 0.0]], noise="zero"
+    ),
+    "DrawBoundingBoxesV2": lambda x: tf.raw_ops.DrawBoundingBoxesV2(
+        images=tf.reshape(x, [1, 1, 2, 1]), boxes=[[[0.0, 0.0, 1.0, 1.0]]], colors=[[1.0]]
+    ),
+    "NonMaxSuppressionV5": lambda x: tf.raw_ops.NonMaxSuppressionV5(
+        boxes=[[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.9]], scores=x, max_output_size=2, iou_threshold=0.5,
+        score_threshold=0.0, soft_nms_sigma=0.5,
+    )[1],
+    "StatelessShuffle": lambda x: tf.raw_ops.StatelessShuffle(
+        value=x, key=tf.constant([1], tf.uint64), counter=tf.constant([1, 2], tf.uint64), alg=1
+    ),
+}  # fmt: skip
+"""Functions of two numbers through ops of which TensorFlow's registry of gradients has no entry."""
+
+
+@pytest.mark.parametrize("op", WITHOUT)
+def test_path_through_an_op_without_a_gradient_is_a_lookup_error(op: str) -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [2])
+        part = WITHOUT[op](x)
+        with pytest.raises(LookupError, match=op):
+            tf.gradients(tf.reduce_sum(tf.cast(part, tf.float32)) + tf.reduce_sum(x), x)

@@ -93,3 +93,16 @@ def slopes_of(build: Callable[..., Any], x: list[float], step: float = 2.0**-20)
         total = tf.reduce_sum(build(t))
         ends = [[session.run(total, {t: np.array(x) + s * step * v}) for s in (1, -1)] for v in np.eye(len(x))]
     return np.array([(a - b) / (2 * step) for a, b in ends])
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: tf.math.segment_prod(x, [0, 0, 0, 1]),
+    lambda x: tf.math.unsorted_segment_prod(x, [2, 2, 2, 0], 3),
+])  # fmt: skip
+def test_second_derivatives_of_products_of_segments_with_two_zeros(function: Any) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant([0.0, 0.0, 3.0, 5.0])
+        (first,) = tf.gradients(function(x), x)
+        (second,) = tf.gradients(first[0], x)
+        assert session.run([first, second])[0].tolist() == [0, 0, 0, 1]
+        assert session.run(second).tolist() == [0, 3, 0, 0]

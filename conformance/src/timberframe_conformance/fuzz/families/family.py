@@ -10,7 +10,6 @@ import numpy as np
 
 from timberframe_core.ops.definition.formats import FORMATS
 
-
 T = TypeVar("T")
 
 

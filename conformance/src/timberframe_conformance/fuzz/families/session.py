@@ -27,7 +27,7 @@ OUTSIDE = re.compile(r"^(NotModelledError|NameError|SyntaxError|UnboundLocalErro
 
 NO_KERNEL = re.compile(
     r"NoKernelError|No OpKernel was registered|No registered|Could not find device|UnimplementedError|has constraint on attr"
-    r"|not in the list of allowed values|\bnot (yet |currently )?support|only supports?"
+    r"|not in the list of allowed values|\bnot (yet |currently )?support|only supports?|currently supported"
 )
 """Errors of a system that lacks the op in these dtypes: what has a kernel, `conformance todo` judges."""
 

@@ -9,7 +9,7 @@ import numpy as np
 from timberframe_core.dtypes import bfloat16
 from timberframe_core.errors import UnimplementedError
 from timberframe_core.ops.definition.accuracy import Bound
-from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import late_errors
 from timberframe_core.shapes import Shape, format_shape
@@ -109,7 +109,7 @@ define_op(
     "axis each slice has a range of its own.",
     shape=_shape,
     reference=_reference,
-    gradient=NotDifferentiable("integers have none, and TensorFlow gives the ends of ranges none either"),
+    gradient=MissingGradient("TensorFlow has none of the ends of ranges either"),
     accuracy=Bound(_error, "each of the few operations rounds a number of the size of the range"),
     samples=_samples,
     errors=_errors,

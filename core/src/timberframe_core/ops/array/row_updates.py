@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.ops.definition.gradients import apply_op
-from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import unchanged
 from timberframe_core.shapes import Shape, compatible, format_shape
 
-_IN_PLACE = NotDifferentiable("it stands for a change in place, through which TensorFlow passes no gradient")
+_IN_PLACE = MissingGradient("TensorFlow has none of copies and of changes in place either")
 
 
 def _rows_shape(c: InferenceContext) -> list[Shape]:

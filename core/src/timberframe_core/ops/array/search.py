@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.dtypes import NUMERIC
-from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, NotDifferentiable, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import late_errors
 from timberframe_core.ops.nn.windows import widen
@@ -185,7 +185,7 @@ def _define_unique(name: str, axis: bool, counts: bool, doc: str) -> None:
         shape_inputs=("axis",) if axis else (),
         samples=_unique_axis_samples if axis else _unique_samples,
         errors=_unique_v2_errors if axis else _unique_errors,
-        gradient=NotDifferentiable("which elements are equal changes in jumps"),
+        gradient=MissingGradient("TensorFlow has none of the elements that it finds either"),
     )
 
 
@@ -238,5 +238,5 @@ define_op(
         ErrorSample((Arg((1, 1)), Arg((1,))), "must have rank 1"),
         ErrorSample((Arg((1,)), Arg((1, 1))), "must have rank 1"),
     ],
-    gradient=NotDifferentiable("which elements are equal changes in jumps"),
+    gradient=MissingGradient("TensorFlow has none of the elements that it finds either"),
 )

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.errors import UnimplementedError
-from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, NotDifferentiable, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import late_errors
 from timberframe_core.shapes import Shape, compatible, format_shape
 
 _DRAWN = NotDifferentiable("TensorFlow gives drawn boxes no gradient either")
+_DRAWN_IN_COLORS = MissingGradient("TensorFlow has none of drawn boxes either")
 
 PALETTE = np.array(
     [
@@ -103,7 +104,7 @@ for _version, _colors in (("", False), ("V2", True)):
         doc="Images with the outlines of boxes, given as top, left, bottom and right in parts of the image's size.",
         shape=_drawn_shape,
         reference=_drawn,
-        gradient=_DRAWN,
+        gradient=_DRAWN_IN_COLORS if _colors else _DRAWN,
         samples=lambda colors=_colors: _drawn_samples(colors),
         errors=lambda colors=_colors: _drawn_errors(colors),
     )
@@ -176,7 +177,9 @@ for _version in ("", "V2"):
         "centre or the corner. What lies outside of the image is zero or noise, by `noise`.",
         shape=_glimpse_shape,
         reference=_glimpse,
-        gradient=NotDifferentiable("TensorFlow gives windows of images no gradient either"),
+        gradient=NotDifferentiable("TensorFlow gives windows of images no gradient either")
+        if not _version
+        else MissingGradient("TensorFlow has none of windows of images by this version either"),
         shape_inputs=("size",),
         samples=_glimpse_samples,
         errors=lambda: [

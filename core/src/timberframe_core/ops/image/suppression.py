@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, NotDifferentiable, define_op
 from timberframe_core.shapes import Shape, format_shape
 
 _CHOICE = NotDifferentiable("which boxes are best changes in jumps")
@@ -146,6 +146,6 @@ define_op(
     doc=f"{_DOC}; with soft_nms_sigma above 0 scores become smaller instead; their scores; and how many there are.",
     shape=_shape_scored,
     reference=_best_scored,
-    gradient=_CHOICE,
+    gradient=MissingGradient("TensorFlow has none of the scores that it lowers either"),
     on_host=True,
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from timberframe_core.dtypes import BY_NAME, resource, string, variant
 from timberframe_core.ops.definition.gradients import apply_op, broadcast_gradients, of_values
-from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op, is_known
+from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, define_op, is_known
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import UNARY_SHAPES, broadcast_all, unchanged
 from timberframe_core.ops.math.binary import COMPLEX, FLOATS, INTEGERS, broadcast_errors, broadcast_samples
@@ -224,5 +224,5 @@ define_op(
         ErrorSample((Arg(shape=(2, 3)),), match="last dimension", types={"T": ("uint8",), "type": ("float32",)}),
         ErrorSample((Arg(shape=()),), match="last dimension", types={"T": ("uint8",), "type": ("float32",)}),
     ),
-    gradient=NotDifferentiable("the bits of a number do not vary smoothly with it"),
+    gradient=MissingGradient("the bits of a number do not vary smoothly with it"),
 )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, RandomDraw, define_op
+from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, RandomDraw, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import unchanged
 from timberframe_core.ops.random import draws, rejection_draws
@@ -298,6 +298,8 @@ _define_parameterized(
     gradient_notes=("of_distribution",),
 )
 
+_RATE = MissingGradient("TensorFlow has none by the rate either")
+
 _define_parameterized(
     "RandomPoissonV2",
     _poisson,
@@ -310,6 +312,7 @@ _define_parameterized(
     ],
     inputs=["shape: S", "rate: R"],
     outputs=["output: dtype"],
+    gradient=_RATE,
     doc="Poisson numbers, `shape` for each of the rates; an impossible rate gives NaN (0 in integers).",
 )
 
@@ -321,6 +324,7 @@ _define_parameterized(
     attrs=["S: {int32, int64}", "dtype: {half, float, double}"],
     inputs=["shape: S", "rate: dtype"],
     outputs=["output: dtype"],
+    gradient=_RATE,
     doc="RandomPoissonV2 in the dtype of the rates.",
 )
 

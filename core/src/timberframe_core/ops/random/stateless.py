@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.ops.definition.accuracy import EXACT, Accuracy
-from timberframe_core.ops.definition.opdef import Attrs, InferenceContext
+from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import late_errors
 from timberframe_core.ops.random import draws
@@ -180,6 +180,7 @@ def _shuffle(attrs: Attrs, value: np.ndarray, *state: np.ndarray) -> np.ndarray:
 
 define_stateless(
     "StatelessShuffle",
+    gradient=MissingGradient("TensorFlow has none of random orders either"),
     inputs=["value: T", *OF_STATE.inputs],
     outputs=["output: T"],
     attrs=["T: type"],

@@ -10,7 +10,7 @@ import numpy as np
 from timberframe_core.dtypes import int64
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.gradients import apply_op, conjugate
-from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, NotDifferentiable, define_op
 from timberframe_core.ops.math.segments import NUMBERS, REALS
 from timberframe_core.ops.sparse.shapes import Parts, check_inside, check_parts, count_of, flat, rank_of, unflat
 from timberframe_core.shapes import Shape, format_shape
@@ -192,7 +192,7 @@ def _divided(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 _RESULTS = {"Add": "sum", "Mul": "product", "Div": "quotient"}
 
 for _name, _work, _gradient in (
-    ("Add", np.add, NotDifferentiable("TensorFlow has no gradient of this sum; SparseTensorDenseAdd has one")),
+    ("Add", np.add, MissingGradient("TensorFlow has none of this sum either; SparseTensorDenseAdd has one")),
     ("Mul", np.multiply, _product_gradient),
     ("Div", _divided, _quotient_gradient),
 ):
@@ -212,6 +212,6 @@ for _name, _work, _gradient in (
         shape=_values_shape,
         reference=_by_element,
         gradient=_gradient,
-        constant_inputs=("dense",) if not isinstance(_gradient, NotDifferentiable) else (),
+        constant_inputs=("dense",) if not isinstance(_gradient, MissingGradient) else (),
         on_host=True,
     )

@@ -106,7 +106,7 @@ define_op(
     doc="Equal parts of a sparse tensor along a dimension; the first are larger by one if it cannot be divided.",
     shape=_split_shape,
     reference=_split,
-    gradient=_NO_GRADIENT,
+    gradient=MissingGradient("TensorFlow has none of parts of a sparse tensor either"),
     on_host=True,
 )
 
