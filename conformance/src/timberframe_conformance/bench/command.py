@@ -56,6 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="peers: numpy, torch, tensorflow, jax, pyopencl, clblast (default: numpy); "
         "of models: onnxruntime, tensorflow (default: both)",
     )
+    parser.add_argument(
+        "--growth", action="store_true", help="how cost grows with nodes, variables, nesting and shapes"
+    )
+    parser.add_argument("--peer-python", metavar="FILE", help="growth: the Python that has TensorFlow, for --vs")
     parser.add_argument("--models", action="store_true", help="whole networks in place of executor and kernels")
     parser.add_argument(
         "--profile", action="store_true", help="models: time, bytes and operations by op and kernel, without peers"
@@ -111,6 +115,10 @@ def bench(given: argparse.Namespace, console: Console) -> int:
 
     target = open_device(Options(given.device))
     cleared = json.loads(os.environ[CLEARED])
+    if given.growth:
+        from timberframe_conformance.bench.growth import bench_growth
+
+        return bench_growth(given, console)
     if given.models:
         from timberframe_conformance.bench.models.command import bench_models
 
@@ -131,6 +139,10 @@ def bench(given: argparse.Namespace, console: Console) -> int:
 
 def _check(given: argparse.Namespace) -> None:
     """Refuses options that the measurements asked for do not read, and files that could not be written after them."""
+    if given.growth:
+        refuse_ignored(given, ("models", "html", "peaks"), "with --growth")
+    else:
+        refuse_ignored(given, ("peer_python",), "without --growth")
     if not given.models:
         of_models = ("profile", "convolutions", "batch", "threads", "quick", "markdown")
         refuse_ignored(given, of_models, "without --models")
