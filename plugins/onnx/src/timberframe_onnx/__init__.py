@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from timberframe_onnx.errors import InvalidModelError as InvalidModelError
     from timberframe_onnx.errors import UnsupportedModelError as UnsupportedModelError
-    from timberframe_onnx.exporting import export as export
     from timberframe_onnx.exporting import export_model as export_model
     from timberframe_onnx.model import Imported as Imported
     from timberframe_onnx.model import Model as Model
     from timberframe_onnx.model import import_model as import_model
     from timberframe_onnx.model import load as load
+    from timberframe_onnx.writing import export as export
 
 _MODULES = {
     "errors": ("InvalidModelError", "UnsupportedModelError"),
-    "exporting": ("export", "export_model"),
+    "exporting": ("export_model",),
     "model": ("Imported", "Model", "import_model", "load"),
+    "writing": ("export",),
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,19 +18,6 @@ from timberframe_onnx.exporting.writer import OLDEST_OPSET, NotExportedError, Wr
 
 DEFAULT_OPSET = 21
 _FAMILIES = (elementwise, movement, networks)  # their exporters are entered when they are imported
-
-
-def export(
-    fetches: Any,
-    path: str | os.PathLike[str],
-    opset: int = DEFAULT_OPSET,
-    inputs: Mapping[str, Tensor] | None = None,
-    session: Any = None,
-) -> None:
-    """Writes what `fetches` need to a file, as `export_model` makes it."""
-    model = export_model(fetches, opset, inputs, session)
-    with open(path, "wb") as file:
-        file.write(model.SerializeToString())
 
 
 def export_model(
