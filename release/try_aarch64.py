@@ -10,7 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from try_wheels import DIST, USERS, WORKSPACE, first_program, run
+from environments import DIST, WORKSPACE, run
+from try_wheels import USERS, first_program
 
 ARCHITECTURE, DEBIAN = "aarch64", "arm64"
 PROCESSOR = "cortex-a72"

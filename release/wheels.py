@@ -1,8 +1,9 @@
-"""Builds all wheels of a release into dist/: ``python release/wheels.py [--architecture x86_64]... [--pure]``.
+"""Builds a release into dist/, wheels and sources: ``python release/wheels.py [--architecture x86_64]... [--pure]``.
 
-Pure packages are built once. timberframe-cpu is built for each architecture of Linux, against glibc GLIBC and for every
-Python from LIMITED_API on, and refused for macOS and Windows with the reason. The Python that runs this must have what
-requirements-release.txt lists, and the machine GCC, for other architectures Debian's cross compiler.
+Pure packages are built once, each from its source distribution. timberframe-cpu is built for each architecture of
+Linux, against glibc GLIBC and for every Python from LIMITED_API on, and refused for macOS and Windows with the reason.
+The Python that runs this must have what requirements-release.txt lists, and the machine GCC, for other architectures
+Debian's cross compiler.
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -38,19 +43,39 @@ class ReleaseError(RuntimeError):
     """A wheel cannot be built here; the message says why, and what is required."""
 
 
+@contextmanager
+def step(what: str) -> Iterator[None]:
+    """Says what is done in the block, and how long it took."""
+    print(f"{what} ...", flush=True)
+    begin = time.monotonic()
+    yield
+    print(f"{what}: {time.monotonic() - begin:.0f} s", flush=True)
+
+
 def run(*command: str | Path, **settings: str) -> str:
-    """Runs a command with variables set, shows its output where it fails, and returns it."""
+    """Runs a command with variables set, shows its output where it fails, and returns it.
+
+    Each tenth of what ninja has compiled is printed.
+    """
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # meson and ninja of this environment
-    done = subprocess.run(
+    lines, tenth = [], 0
+    with subprocess.Popen(
         [str(c) for c in command],
         env={**os.environ, "PATH": path, **settings},
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-    )
-    if done.returncode:
-        raise ReleaseError(f"{' '.join(map(str, command))}: failed with status {done.returncode}:\n{done.stdout}")
-    return done.stdout
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.append(line)
+            done = re.match(r"\s*\[(\d+)/(\d+)\]", line)
+            if done is not None and 10 * int(done[1]) // int(done[2]) > tenth:
+                tenth = 10 * int(done[1]) // int(done[2])
+                print(f"  {done[1]} of {done[2]} files compiled", flush=True)
+    if process.returncode:
+        raise ReleaseError(f"{' '.join(map(str, command))}: failed with status {process.returncode}:\n{''.join(lines)}")
+    return "".join(lines)
 
 
 def architectures() -> list[str]:
@@ -58,18 +83,17 @@ def architectures() -> list[str]:
     lacking = [a for a in ARCHITECTURES if shutil.which(gcc(a)) is None]
     made = [a for a in ARCHITECTURES if a not in lacking]
     for architecture in lacking:
-        print(
-            f"no wheel for {architecture}: {gcc(architecture)} is not installed; going on with {', '.join(made)}, "
-            "which takes about 15 minutes on two cores",
-            flush=True,
-        )
+        print(f"no wheel for {architecture}: {gcc(architecture)} is not installed", flush=True)
     return made
 
 
-def pure_wheels() -> None:
-    """The wheels without native code."""
+def sources_and_pure_wheels() -> None:
+    """Builds the source distributions, and of each that has no native code its wheel; sources of C are of HEAD."""
     for folder in PURE:
-        run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet", "--wheel-dir", DIST, WORKSPACE / folder)
+        with step(f"{folder}: sources, wheel"):
+            run(sys.executable, "-m", "build", "--no-isolation", "--outdir", DIST, WORKSPACE / folder)
+    with step("plugins/cpu: sources"):
+        run(sys.executable, "-m", "build", "--no-isolation", "--sdist", "--outdir", DIST, CPU)
 
 
 def cpu_wheel(architecture: str) -> Path:
@@ -86,8 +110,9 @@ def cpu_wheel(architecture: str) -> Path:
         else:
             options += [f"--cross-file={machine}", f"-Dopenblas={_openblas(architecture)}"]
         run(
-            sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet", "--no-build-isolation", "--wheel-dir", folder,
-            f"--config-settings=build-dir={build}", *(f"--config-settings=setup-args={o}" for o in options), CPU,
+            sys.executable, "-m", "pip", "wheel", "--no-deps", "--verbose", "--no-build-isolation",
+            "--wheel-dir", folder, f"--config-settings=build-dir={build}",
+            *(f"--config-settings=setup-args={o}" for o in options), CPU,
             _PYTHON_HOST_PLATFORM=f"linux-{architecture}",
         )  # fmt: skip
         (made,) = folder.glob("*.whl")
@@ -162,11 +187,12 @@ def main() -> None:
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir()
     try:
-        pure_wheels()
+        sources_and_pure_wheels()
         if platform.system() in REFUSED and not given.pure:
             raise ReleaseError(f"no timberframe-cpu for {platform.system()}: {REFUSED[platform.system()]}")
         for architecture in () if given.pure else given.architecture or architectures():
-            cpu_wheel(architecture)
+            with step(f"plugins/cpu: wheel for {architecture}, about 10 minutes on two cores"):
+                cpu_wheel(architecture)
     except ReleaseError as e:
         sys.exit(f"release: {e}")
     print("\n".join(sorted(p.name for p in DIST.iterdir())))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import platform
 import re
 import sys
@@ -62,8 +63,17 @@ def test_the_build_file_of_the_native_code_has_that_version() -> None:
     assert re.findall(r"version: '([^']+)',\n  license", text) == [VERSION]
 
 
-def test_all_packages_are_for_the_same_pythons() -> None:
-    assert len({project(WORKSPACE / p)["requires-python"] for p in PACKAGES}) == 1
+def test_all_packages_are_for_the_same_pythons_and_those_to_come() -> None:
+    assert {project(WORKSPACE / p)["requires-python"] for p in PACKAGES} == {">=3.11"}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_has_the_licence_keywords_and_classifiers(package: str) -> None:
+    found = project(WORKSPACE / package)
+    assert (WORKSPACE / package / "LICENSE").read_bytes() == (WORKSPACE / "LICENSE").read_bytes()
+    assert found["license-files"] == ["LICENSE"]
+    assert found["keywords"]
+    assert "Typing :: Typed" in found["classifiers"]
 
 
 @pytest.mark.parametrize("folder", [*(WORKSPACE / p for p in PACKAGES), *TEMPLATES], ids=lambda p: p.name)
@@ -103,7 +113,7 @@ def test_a_compiler_for_wheels_compiles_with_gcc_and_links_against_an_old_glibc(
 def test_no_wheel_is_built_for_a_system_that_nobody_has_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import wheels
 
-    monkeypatch.setattr(wheels, "pure_wheels", lambda: None)
+    monkeypatch.setattr(wheels, "sources_and_pure_wheels", lambda: None)
     monkeypatch.setattr(wheels, "DIST", tmp_path / "dist")
     monkeypatch.setattr(wheels.platform, "system", lambda: "Darwin")
     monkeypatch.setattr(sys, "argv", ["wheels.py"])
@@ -120,3 +130,38 @@ def test_a_wheel_with_another_module_than_one_is_refused(tmp_path: Path) -> None
             file.writestr(f"timberframe_cpu/{name}", "")
     with pytest.raises(wheels.ReleaseError, match=r"_native.cpython-311.so.*; one module, and OpenBLAS"):
         wheels.check(wheel, "x86_64")
+
+
+MODULES = {"google.protobuf": "protobuf", "PIL": "pillow", "absl": "absl-py", "cupy": "cupy-cuda12x"}
+"""The packages of modules that have another name."""
+UNSEEN = {
+    "plugins/cpu": {"cffi"},  # its compiled module imports it
+    "plugins/cuda": {"cupy-cuda13x"},  # the other package with the module cupy
+    "conformance": {"pytest-benchmark", "pytest-xdist"},  # pytest loads them
+}
+"""What packages use without an import of their own."""
+OPTIONAL = {"conformance": {"jax", "pyopencl", "tensorflow", "torch", "typing-extensions"}}
+"""What packages import where it is installed, or for type checkers alone."""
+
+
+def imported(folder: Path) -> set[str]:
+    """The packages of others that a package's modules import, anywhere in them."""
+    names: set[str] = set()
+    for file in folder.glob("src/**/*.py"):
+        if "templates" not in file.parts:  # these become packages of their own
+            for node in ast.walk(ast.parse(file.read_text())):
+                if isinstance(node, ast.Import):
+                    names.update(alias.name for alias in node.names)
+                elif isinstance(node, ast.ImportFrom):
+                    names.add(node.module or "")
+    found = {next((p for m, p in MODULES.items() if f"{n}.".startswith(f"{m}.")), n.split(".")[0]) for n in names}
+    return {n.replace("_", "-") for n in found - sys.stdlib_module_names if not n.startswith("timberframe")}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_requires_what_it_imports_and_nothing_else(package: str) -> None:
+    found = project(WORKSPACE / package)
+    texts = [*found["dependencies"], *(t for extra in found.get("optional-dependencies", {}).values() for t in extra)]
+    required = {r.name.replace("_", "-") for r in map(Requirement, texts) if not r.name.startswith("timberframe")}
+    used = imported(WORKSPACE / package) | UNSEEN.get(package, set())
+    assert used - OPTIONAL.get(package, set()) == required

@@ -23,7 +23,6 @@ from timberframe.compat.programs import resolve
         ("train.AdamOptimiser", "has no attribute 'AdamOptimiser'; did you mean 'AdamOptimizer'?"),
         ("mul", "module 'timberframe' has no attribute 'mul'; tf.multiply"),
         ("keras", "Keras is a library of its own"),
-        ("contrib.slim.nets", "networks are programs"),
     ],
 )
 def test_missing_names_say_what_is_near_or_serves_instead(name: str, message: str) -> None:

@@ -128,3 +128,26 @@ def test_an_initializer_of_a_programs_own_is_one() -> None:
     with tf.Session() as session:
         session.run(v.initializer)
         assert np.array_equal(session.run(v), [2, 2, 2])
+
+
+@pytest.mark.parametrize(
+    ("path", "public"),
+    [
+        ("contrib.crf.python.ops.crf.crf_log_likelihood", "contrib.crf.crf_log_likelihood"),
+        ("contrib.data.python.ops.batching.map_and_batch", "contrib.data.map_and_batch"),
+        ("contrib.distributions.python.ops.categorical.Categorical", "distributions.Categorical"),
+        ("contrib.distributions.python.ops.mvn_tril.RegisterKL", "distributions.RegisterKL"),
+        ("contrib.layers.python.layers.optimizers.optimize_loss", "contrib.layers.optimize_loss"),
+        ("contrib.legacy_seq2seq.python.ops.seq2seq.sequence_loss", "contrib.legacy_seq2seq.sequence_loss"),
+        ("contrib.losses.python.losses.loss_ops.get_total_loss", "contrib.losses.get_total_loss"),
+        ("contrib.opt.python.training.nadam_optimizer.NadamOptimizer", "contrib.opt.NadamOptimizer"),
+        ("contrib.rnn.python.ops.lstm_ops.LSTMBlockCell", "contrib.rnn.LSTMBlockCell"),
+        ("contrib.slim.nets.resnet_v1.resnet_v1_50", "contrib.slim.nets.resnet_v1.resnet_v1_50"),
+        ("contrib.training.python.training.hparam.HParams", "contrib.training.HParams"),
+        ("python.framework.tensor_spec.TensorSpec", "TensorSpec"),
+        ("python.ops.gradient_checker.compute_gradient_error", "test.compute_gradient_error"),
+        ("python.ops.linalg.linear_operator_diag.LinearOperatorDiag", "linalg.LinearOperatorDiag"),
+    ],
+)  # fmt: skip
+def test_modules_of_contrib_and_of_its_packages_have_what_is_public_there(path: str, public: str) -> None:
+    assert resolve(path) is resolve(public)

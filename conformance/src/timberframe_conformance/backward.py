@@ -56,8 +56,9 @@ class Setting:
     """A graph of one op and the gradients of its floating outputs.
 
     xs: the floating inputs that are fed; positions, names: their indices among the flat inputs (`flat`) and their names
-    in messages. first: the gradients, zeros where there is none. seeds: what the outputs are weighted with. values: of
-    all that is fed, and of variables by their handles. setup: operations to run first.
+    in messages. first: the gradients, zeros where there is none. seeds: what the outputs are weighted with; given: the
+    tensors that are fed with these. values: of all that is fed, and of variables by their handles. setup: operations to
+    run first.
     """
 
     graph: Any
@@ -72,6 +73,7 @@ class Setting:
     names: list[str]
     setup: list[Any]
     outputs: list[Any]
+    given: list[Any]
 
     @property
     def feeds(self) -> dict[Any, np.ndarray]:
@@ -79,11 +81,16 @@ class Setting:
         return {t: x for t, x in self.values.items() if t.dtype is not resource}
 
 
-def make_setting(trial: Trial, case_id: str, target: Target) -> Setting:
-    """The graph. Raises CaseFailedError if the function has no values of ordinary size."""
+def make_setting(
+    trial: Trial, case_id: str, target: Target, arrays: Sequence[np.ndarray | list[np.ndarray]] | None = None
+) -> Setting:
+    """The graph for these arrays, by default some at which the function is smooth.
+
+    Raises CaseFailedError if the function has no values of ordinary size.
+    """
     rng = generator(case_id)
     try:
-        arrays = smooth_arrays(trial, rng)
+        arrays = smooth_arrays(trial, rng) if arrays is None else arrays
     except NoSmoothPointError:
         raise CaseFailedError("no values were found at which the function is finite; the sample needs some") from None
     attrs, flat = trial.attrs(arrays), drive.flatten(arrays)
@@ -105,7 +112,7 @@ def make_setting(trial: Trial, case_id: str, target: Target) -> Setting:
         xs = [built.inputs[i] for i in positions]
         first = dense_gradients([built.fetches[i] for i in ys], xs, given)
     names = [f"input {i}" for i in positions]
-    rest = trial.op, names, built.setup, built.fetches
+    rest = trial.op, names, built.setup, built.fetches, given
     return Setting(built.graph, xs, positions, first, seeds, values, flat, attrs, *rest)
 
 
@@ -149,6 +156,25 @@ def weighted(values: Sequence[np.ndarray], weights: Sequence[np.ndarray | None])
         if u is not None:
             total += float(np.sum((np.conj(widen(u)) * np.where(u == 0, 0, widen(y))).real))
     return total
+
+
+def is_no_derivative(op: OpDef, flat: Sequence[np.ndarray]) -> bool:
+    """Whether TensorFlow's gradient is not the derivative for these inputs, or there is no derivative."""
+    if "leaves_rounding_out" in op.gradient_notes or has_free_phases(op, flat):
+        return True
+    indices = [x for x in flat if x.dtype.kind in "iu"]
+    if "overwritten_values" not in op.gradient_notes or not indices:
+        return False
+    rows: list[tuple[int, ...]] = []
+    for x in indices:
+        leading = x.shape[:-1] if op.name == "TensorScatterUpdate" else x.shape
+        rows.extend(tuple(x[k].ravel().tolist()) for k in np.ndindex(*leading))
+    return len(set(rows)) < len(rows)
+
+
+def has_free_phases(op: OpDef, flat: Sequence[np.ndarray]) -> bool:
+    """Whether results are unique up to phases only, which have no derivative."""
+    return "free_phases" in op.gradient_notes and any(x.dtype.kind == "c" for x in flat)
 
 
 class Evaluated:

@@ -62,3 +62,34 @@ def test_mixed_second_derivatives_of_products_with_functions_of_y() -> None:
         _, by_y = gradients_at(lambda x, y, f=function: tf.gradients(f(x, y), x)[0] + 0 * x, [0.0, 3.0], [2.0, 2.0])
         by_x, _ = gradients_at(lambda x, y, f=function: tf.gradients(f(x, y), y)[0] + 0 * y, [0.0, 3.0], [2.0, 2.0])
         np.testing.assert_allclose([by_y, by_x], [[mixed] * 2] * 2)
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("x", [[0, 0, 3], [0, 3, 0], [0, 0, 0, 2], [2, 0, 4, 0, 5], [2, 3, 4]])
+def test_second_derivative_of_a_running_product_with_zeros(x: list[float], exclusive: bool, reverse: bool) -> None:
+    def first(t: Any) -> Any:
+        return tf.gradients(tf.cumprod(t, exclusive=exclusive, reverse=reverse) * np.arange(1.0, len(x) + 1), t)[0]
+
+    np.testing.assert_allclose(gradients_at(first, x)[0], slopes_of(first, x), atol=1e-6)
+
+
+@pytest.mark.parametrize("x", [[0, 0, 3, 0, 5], [0, 4, 0, 2, 3], [0, 0, 0, 0, 0]])
+def test_second_derivative_of_products_of_segments_with_zeros(x: list[float]) -> None:
+    def ordered(t: Any) -> Any:
+        return tf.gradients(tf.segment_prod(t, [0, 0, 0, 1, 1]), t)[0]
+
+    def unordered(t: Any) -> Any:
+        return tf.gradients(tf.unsorted_segment_prod(t, [1, 0, 1, 0, 1], 2), t)[0]
+
+    for first in (ordered, unordered):
+        np.testing.assert_allclose(gradients_at(first, x)[0], slopes_of(first, x), atol=1e-6)
+
+
+def slopes_of(build: Callable[..., Any], x: list[float], step: float = 2.0**-20) -> np.ndarray:
+    """The derivatives of the sum of what `build` makes of x by each element, by central differences."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        t = tf.placeholder(tf.float64, np.shape(x))
+        total = tf.reduce_sum(build(t))
+        ends = [[session.run(total, {t: np.array(x) + s * step * v}) for s in (1, -1)] for v in np.eye(len(x))]
+    return np.array([(a - b) / (2 * step) for a, b in ends])

@@ -6,9 +6,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from absl import app as _absl
-
 from timberframe import flags as flags
+from timberframe.extras import extra
+
+with extra("absl", "tf.app"):
+    from absl import app as _absl
 
 
 def run(main: Callable[[Sequence[str]], Any] | None = None, argv: list[str] | None = None) -> None:

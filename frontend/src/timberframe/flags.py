@@ -10,7 +10,10 @@ import functools
 import sys
 from typing import Any
 
-from absl import flags as _absl
+from timberframe.extras import extra
+
+with extra("absl", "tf.flags"):
+    from absl import flags as _absl
 
 _RENAMED = {"flag_name": "name", "default_value": "default", "docstring": "help"}
 

@@ -330,3 +330,35 @@ def test_second_derivative_through_a_function_with_branches(function: Any, secon
     differences = (derivatives(function, 2.0 + step)[0] - derivatives(function, 2.0 - step)[0]) / (2 * step)
     assert got == pytest.approx(differences, rel=1e-6)
     assert second is None or got == pytest.approx(second)
+
+
+def second_derivative(f: Any, at: Any) -> Any:
+    x = tf.constant(at, tf.float64)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = f(x)
+        first = inner.gradient(y, x)
+    second: Any = outer.gradient(first, x)
+    return second.numpy()
+
+
+def test_a_custom_gradient_may_use_what_its_function_computed() -> None:
+    @tf.custom_gradient
+    def f(x: Any) -> Any:
+        e = tf.exp(0.4 * x)
+        return 2.0 * e, lambda dy: dy * 0.8 * e
+
+    np.testing.assert_allclose(second_derivative(f, [1.0, 2.0]), 0.32 * np.exp([0.4, 0.8]))
+
+
+def test_second_derivative_through_rows_in_branches_of_a_function() -> None:
+    def squares(x: Any) -> Any:
+        return tf.reduce_sum(tf.map_fn(lambda row: row * row, tf.stack([x, 2.0 * x])), 0)
+
+    @tf.function
+    def f(x: Any) -> Any:
+        return tf.switch_case(tf.constant(0), [lambda: squares(squares(x)), lambda: squares(x)])
+
+    np.testing.assert_allclose(second_derivative(f, [1.0, 2.0]), 1500 * np.array([1.0, 4.0]))

@@ -379,3 +379,13 @@ def test_a_numbered_checkpoint_may_have_the_name_of_the_list(tmp_path: Path) -> 
         assert tf.train.latest_checkpoint(str(tmp_path)) == path == str(tmp_path / "checkpoint-3")
         with pytest.raises(tf.errors.InvalidArgumentError, match="both 'checkpoint'; they must differ"):
             saver.save(session, str(tmp_path / "checkpoint"))
+
+
+def test_a_saver_without_a_list_says_what_it_saves() -> None:
+    with tf.Graph().as_default():
+        variables = [tf.Variable(1.0, name="a"), tf.Variable(2.0, name="b")]
+        late = tf.train.Saver(defer_build=True)
+        assert tf.train.Saver()._var_list == variables
+        assert late._var_list is None
+        late.build()
+        assert late._var_list == variables

@@ -6,7 +6,7 @@ import threading
 import time
 import weakref
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -122,6 +122,10 @@ class CompilerDevice(DeviceDefaults):
     def inject_failure(self, kind: str) -> bool:
         """See Device: allocations, compiling a cluster, and the kinds that the toolchain checks `failures` for."""
         return self.failures.inject(kind) or super().inject_failure(kind)
+
+    def withdraw_failures(self) -> Collection[str]:
+        """See Device."""
+        return [*self.failures.withdraw(), *super().withdraw_failures()]
 
     def copy_in(self, x: np.ndarray) -> Array:
         """What `upload` makes, which counts as used memory for as long as it lives."""

@@ -26,6 +26,12 @@ class Failures:
                 self._next.append(kind)
         return kind in self.kinds
 
+    def withdraw(self) -> Collection[str]:
+        """Takes back what was asked for and has not been raised, and gives the kinds."""
+        with self._lock:
+            pending, self._next = self._next, []
+        return pending
+
     def check(self, kind: str) -> None:
         """Raises the failure of this kind that was asked for, if any: UnknownError."""
         if not self._next:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -118,6 +118,10 @@ class KernelDevice(DeviceDefaults):
         """See Device: allocations, what the SDK builds, and the kinds that the driver checks `failures` for."""
         return self.failures.inject(kind) or super().inject_failure(kind)
 
+    def withdraw_failures(self) -> Collection[str]:
+        """See Device."""
+        return [*self.failures.withdraw(), *super().withdraw_failures()]
+
     def to_dlpack(self, a: Array) -> Any:
         """An object with `__dlpack__`: a view of `a` where `dlpack_device` is set, else a host copy."""
         if self.dlpack_device is None or self.host_memory:
@@ -159,7 +163,10 @@ class KernelDevice(DeviceDefaults):
         return KernelExecutable(self, cluster)
 
     def direct_call(self, executable: Executable, general: Callable[..., Any]) -> Callable[..., Any] | None:
-        """Runs the kernels with no executor in between; what they raise is for the general way to word."""
+        """Runs the kernels with no executor in between; what they raise is for the general way to word.
+
+        What does not come again, as a failure of the driver, is raised as it is.
+        """
         if self.asynchronous or not isinstance(executable, KernelExecutable):
             return None
         wanted = [(v.dtype, v.shape) for v in executable.cluster.inputs]
@@ -172,7 +179,8 @@ class KernelDevice(DeviceDefaults):
             try:
                 found = [self.copy_out(a) for a in executable.run([self.copy_in(x) for x in values], RunContext())]
             except Exception:
-                return general(*values)
+                general(*values)
+                raise
             return found[0] if one else found
 
         return call

@@ -115,7 +115,8 @@ class Candidate:
 
 
 @functools.lru_cache(8)
-def _candidates(op: OpDef) -> list[Candidate]:
+def candidates(op: OpDef) -> list[Candidate]:
+    """The op's small samples."""
     own = len(own_samples(op))
     return [
         Candidate(k, s, _size(s), frozenset(_features(s)), k < own)
@@ -126,7 +127,7 @@ def _candidates(op: OpDef) -> list[Candidate]:
 
 def smooth_samples(op: OpDef, types: Types, count: int) -> list[tuple[int, Sample]]:
     """At most `count` small samples that fit, each chosen for what the ones before it lack."""
-    fitting = [c for c in _candidates(op) if fits(op, c.sample, types) and _is_usable(op, c.sample, types)]
+    fitting = [c for c in candidates(op) if fits(op, c.sample, types) and is_usable(op, c.sample, types)]
     left = [c for c in fitting if c.own] or fitting  # those that the suite adds have no ranges of their own
     seen: frozenset[Any] = frozenset()
     result: list[tuple[int, Sample]] = []
@@ -144,7 +145,7 @@ def empty_sample(op: OpDef, types: Types) -> list[tuple[int, Sample]]:
     """A sample with an input that has no elements, if there is one."""
     fitting = (
         (c.number, c.sample)
-        for c in _candidates(op)
+        for c in candidates(op)
         if any(a.values is None and 0 in a.shape for a in _args(c.sample)) and fits(op, c.sample, types)
     )
     return list(itertools.islice(fitting, 1))
@@ -159,7 +160,7 @@ def _size(sample: Sample) -> int:
     return sum(math.prod(a.shape) if a.values is None else int(np.size(a.values)) for a in _args(sample))
 
 
-def _is_usable(op: OpDef, sample: Sample, types: Types) -> bool:
+def is_usable(op: OpDef, sample: Sample, types: Types) -> bool:
     """Whether there is something to differentiate by, and stated values are of ordinary size."""
     smooth = False
     for arg_def, arg in zip(op.inputs, sample.inputs, strict=True):

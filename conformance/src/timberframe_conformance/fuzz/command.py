@@ -40,7 +40,10 @@ SECONDS = 60.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.add_argument("--device", required=True, metavar="NAME", help="the device's name, such as acme or acme:1")
+    parser.add_argument("--device", default="cpu", metavar="NAME", help="the device's name, such as acme or acme:1")
+    parser.add_argument(
+        "--family", default="", metavar="A,B", help="only these families of programs (default: graphs, and some of all)"
+    )
     parser.add_argument("--seconds", type=duration, metavar="S", help="how long to draw programs (default: 60)")
     parser.add_argument(
         "--programs", type=whole(1), metavar="N", help="how many programs to draw, in place of --seconds"
@@ -53,6 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--op", default="", metavar="A,B", help="of the device's kernels draw only those of these ops")
     parser.add_argument("--replay", type=Path, metavar="FILE", help="judge a stored failure (.json) alone")
     parser.add_argument("--vs", choices=["tensorflow"], default="", help="run the same programs in another system, too")
+    parser.add_argument(
+        "--peer", default="", metavar="PYTHON", help="the Python that has tensorflow (default: this one)"
+    )
     parser.add_argument("--timeout", type=duration, default=60.0, metavar="S", help="seconds for one program")
     parser.add_argument("--jobs", type=whole(1), metavar="N", help="worker processes (default: one a core)")
     parser.add_argument("--profile", default="", metavar="FILE", help="what the vendor declares, and waivers (TOML)")
@@ -62,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def fuzz(given: argparse.Namespace, console: Console) -> int:
     """Draws and judges programs; status 0 when none failed, 1 when one did."""
+    from timberframe_conformance.fuzz.families import command as families
     from timberframe_conformance.fuzz.findings import Store
     from timberframe_conformance.fuzz.judge import ORACLES
     from timberframe_conformance.fuzz.session import Session
@@ -74,8 +81,12 @@ def fuzz(given: argparse.Namespace, console: Console) -> int:
     target = open_device(Options(given.device, profile=given.profile))
     if given.replay:
         return _replay(given, console)
-    pool = _pool(given.op, target)
+    names = families.chosen(given, target.device.type == "CPU")
     seed = parse_seed(given.seed) if given.seed else random_seed()
+    failures = families.run(given, names, seed, target.spec, console)
+    if given.family and families.GRAPHS not in given.family.split(","):
+        return 1 if failures else 0
+    pool = _pool(given.op, target)
     seconds = 1e9 if given.programs is not None else given.seconds or SECONDS
     end = 1 << 62 if given.programs is None else given.programs
     task = Task(
@@ -103,7 +114,7 @@ def fuzz(given: argparse.Namespace, console: Console) -> int:
 
         outcome = Session(task, store, target.spec, jobs, report, progress=progress).run()
     _summary(outcome, target.spec, pool, console)
-    return 1 if outcome.findings else 0
+    return 1 if outcome.findings or failures else 0
 
 
 def _check(given: argparse.Namespace) -> None:
@@ -112,7 +123,7 @@ def _check(given: argparse.Namespace) -> None:
         refuse_ignored(given, drawing, "with --replay")
     if given.programs is not None:
         refuse_ignored(given, ("seconds",), "with --programs")
-    if given.vs:
+    if given.vs and not given.peer:
         try:
             from timberframe_conformance.fuzz.oracles import tensorflow as tensorflow
         except ImportError as e:

@@ -143,3 +143,48 @@ def _(right: Gradient) -> Gradient:
 @gradient_mutant("maximum-gradient-both", "Maximum", "both operands get the gradient")
 def _(right: Gradient) -> Gradient:
     return lambda op, grad: broadcast_gradients(op, grad, grad)
+
+
+# Bugs that show at zeros, at ties and far out alone.
+
+
+@gradient_mutant("cumprod-gradient-divides", "Cumprod", "divides by the element, also where it is zero")
+def _(right: Gradient) -> Gradient:
+    def wrong(op: Any, grad: Any) -> list[Any]:
+        attrs = {"exclusive": op.attrs["exclusive"], "reverse": not op.attrs["reverse"]}
+        return [apply_op("Cumsum", [op.outputs[0] * grad, op.inputs[1]], attrs) / op.inputs[0], None]
+
+    return wrong
+
+
+@gradient_mutant("segment-product-second-zero", "SegmentProd", "takes the derivative by the second zero for constant")
+def _(right: Gradient) -> Gradient:
+    def wrong(op: Any, grad: Any) -> list[Any]:
+        gradient = right(op, grad)[0]
+        zero = apply_op("Equal", [op.inputs[0], apply_op("ZerosLike", [op.inputs[0]])])
+        return [apply_op("SelectV2", [zero, apply_op("StopGradient", [gradient]), gradient]), None]
+
+    return wrong
+
+
+@gradient_mutant("max-gradient-every-tie", "Max", "elements that tie each get the whole gradient")
+def _(right: Gradient) -> Gradient:
+    def wrong(op: Any, grad: Any) -> list[Any]:
+        share = right(op, grad)[0]
+        return [share * _tied(op), None]
+
+    def _tied(op: Any) -> Any:
+        highest = apply_op("Max", list(op.inputs), {"keep_dims": True})
+        chosen = apply_op("Cast", [apply_op("Equal", [op.inputs[0], highest])], {"DstT": highest.dtype})
+        return apply_op("Sum", [chosen, op.inputs[1]], {"keep_dims": True})
+
+    return wrong
+
+
+@gradient_mutant("sigmoid-gradient-overflows", "Sigmoid", "is a quotient of exponentials, NaN far below zero")
+def _(right: Gradient) -> Gradient:
+    def wrong(op: Any, grad: Any) -> list[Any]:
+        power = apply_op("Exp", [-op.inputs[0]])
+        return [grad * power / apply_op("Square", [power + 1])]
+
+    return wrong

@@ -54,25 +54,14 @@ def _run(check: Check, kind: str, target: Target) -> Measured | None:
             f"inject_failure({kind!r}) is False, so that nobody can see whether errors of the driver arrive; it must "
             "have the driver fail, see Device.inject_failure"
         )
-    _forget(device)
+    device.withdraw_failures()
     graph = tf.Graph()
     try:
         with graph.as_default(), tf.device(target.spec):
             check(target, kind, graph)
     finally:
-        _forget(device)
+        device.withdraw_failures()
     return None
-
-
-def _forget(device: Any) -> None:
-    """Takes back a failure that nothing has met."""
-    device.allocator.fail_at = None
-    failures: Any = getattr(device, "failures", None)
-    for kind in getattr(failures, "kinds", ()):
-        try:
-            failures.check(kind)
-        except OpError:
-            continue
 
 
 class Program:
@@ -109,7 +98,7 @@ class Program:
 
 def _require_met(kind: str, device: Any) -> None:
     """NotApplicableError where a run asked the allocator for nothing, and so could not fail."""
-    if kind == "allocation" and device.allocator.fail_at is not None:
+    if kind == "allocation" and kind in device.withdraw_failures():
         raise NotApplicableError("the run asks the device's allocator for nothing")
 
 

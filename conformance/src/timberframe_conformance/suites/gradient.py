@@ -28,6 +28,8 @@ from timberframe_conformance.backward import (
     Setting,
     compare_differences,
     dense_gradients,
+    has_free_phases,
+    is_no_derivative,
     make_setting,
     placeholder,
     random_weights,
@@ -44,6 +46,8 @@ from timberframe_conformance.cases.trials import Trial, fits, in_float64, sample
 from timberframe_conformance.cases.types import is_expected
 from timberframe_conformance.levels.requirement import BREADTH, level_of
 from timberframe_conformance.suites.forward import is_callable, supported
+from timberframe_conformance.suites.gradient_kinks import kink_cases
+from timberframe_conformance.suites.gradient_limits import limit_cases
 from timberframe_conformance.tolerance.limits import allowed_error
 from timberframe_conformance.truth.reference import evaluate, quiet
 from timberframe_core.dtypes import as_dtype, resource
@@ -83,6 +87,8 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
             yield from _plain_cases(op, combinations, "refused", _refused)
         elif op.gradient is not None:
             yield from _cases(op, combinations)
+            yield from kink_cases(op, _real(combinations))
+            yield from limit_cases(op, _real(combinations))
 
 
 def _cases(op: OpDef, combinations: Sequence[Types]) -> Iterator[Case]:
@@ -113,6 +119,13 @@ def _cases(op: OpDef, combinations: Sequence[Types]) -> Iterator[Case]:
                 yield _case(trial, "second", _second)
         if thorough:
             yield from (_case(Trial(op, found[0], s, n), "first", _first) for n, s in empty_sample(op, found[0]))
+
+
+def _real(combinations: Sequence[Types]) -> Types:
+    """The dtypes to try kinks in: real ones, float64 or float32 if possible."""
+    order = ("float64", "float32", "float16", "bfloat16")
+    ranks = {types: [order.index(t) if t in order else len(order) for t in floating(types)] for types in combinations}
+    return min(combinations, key=lambda types: min(ranks[types], default=len(order)))
 
 
 Run = Callable[[Trial, str, "Target"], Measured | None]
@@ -154,7 +167,7 @@ def _first(trial: Trial, case_id: str, target: Target, differences: bool = True)
     if not setting.xs:
         return Measured(note="there is nothing to differentiate")
     measured, gradients = run_setting(setting, setting.first, target)
-    if not differences or _is_no_derivative(trial.op, setting.flat):
+    if not differences or is_no_derivative(trial.op, setting.flat):
         return measured
     wide = _in_float64(trial, case_id, target)
     if wide is not None:
@@ -201,21 +214,6 @@ def _compare_first(setting: Setting, gradients: Sequence[np.ndarray], rng: np.ra
     compare_differences(setting, gradients, value, start, noise, natural, rng)
 
 
-def _is_no_derivative(op: OpDef, flat: Sequence[np.ndarray]) -> bool:
-    """Whether TensorFlow's gradient is not the derivative for these inputs, or there is no derivative."""
-    if "leaves_rounding_out" in op.gradient_notes or _has_free_phases(op, flat):
-        return True
-    indices = [x for x in flat if x.dtype.kind in "iu"]
-    if "overwritten_values" not in op.gradient_notes or not indices:
-        return False
-    rows = np.concatenate([x.reshape(-1, x.shape[-1] if op.name == "TensorScatterUpdate" else 1) for x in indices])
-    return len(np.unique(rows, axis=0)) < len(rows)
-
-
-def _has_free_phases(op: OpDef, flat: Sequence[np.ndarray]) -> bool:
-    return "free_phases" in op.gradient_notes and any(x.dtype.kind == "c" for x in flat)
-
-
 def _second(trial: Trial, case_id: str, target: Target) -> Measured | None:
     setting = make_setting(trial, case_id, target)
     if not setting.xs:
@@ -227,7 +225,7 @@ def _second(trial: Trial, case_id: str, target: Target) -> Measured | None:
             raise
         return Measured(note=str(e))
     measured, gradients = run_setting(setting, second, target)
-    if _has_free_phases(trial.op, setting.flat):
+    if has_free_phases(trial.op, setting.flat):
         return measured
     wide = _in_float64(trial, case_id, target)
     if wide is not None:

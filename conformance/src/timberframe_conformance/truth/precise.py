@@ -32,16 +32,20 @@ def evaluate(op: str, arguments: Sequence[Any], attrs: Mapping[str, Any] = Mappi
     is_complex = any(isinstance(a, complex) for a in arguments)
     if is_complex and op in BRANCH_CUTS and any(a.imag == 0 or a.real == 0 for a in arguments):
         return None
+    with mp.workprec(PRECISION):
+        value = value_at(op, [mpmath.mpmathify(a) for a in arguments], attrs)
+    return None if isinstance(value, mpmath.mpc) and not is_complex else value
+
+
+def value_at(op: str, arguments: Sequence[Any], attrs: Mapping[str, Any]) -> Any | None:
+    """The op of mpmath numbers, in the precision that the caller sets; None if mpmath cannot evaluate it."""
     numbers = {name: mpmath.mpf(float(np.float32(v))) for name, v in attrs.items() if isinstance(v, float)}
     numbers |= {name: v for name, v in attrs.items() if isinstance(v, int)}
-    with mp.workprec(PRECISION):
-        try:
-            value = FUNCTIONS[op](*(mpmath.mpmathify(a) for a in arguments), **numbers)
-        except (ValueError, ZeroDivisionError, OverflowError, ArithmeticError):
-            return None
-        if not is_complex and isinstance(value, mpmath.mpc):
-            return None
-        return value if mp.isfinite(value) else None
+    try:
+        value = FUNCTIONS[op](*arguments, **numbers)
+    except (ValueError, ZeroDivisionError, OverflowError, ArithmeticError):
+        return None
+    return value if mp.isfinite(value) else None
 
 
 def as_double(value: Any) -> float | complex:

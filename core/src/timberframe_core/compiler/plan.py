@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ import numpy as np
 from timberframe_core.compiler.bodies import Bodies
 from timberframe_core.compiler.build import Rewrite
 from timberframe_core.compiler.ir import Node, Output, Program
+from timberframe_core.compiler.kept import Kept
 from timberframe_core.compiler.lower import Variables, lower_stage
 from timberframe_core.compiler.passes.pipeline import PassReport, Pipeline
 from timberframe_core.compiler.place import Placement, Placer
@@ -30,7 +30,9 @@ from timberframe_core.plugin.device_defaults import DeviceDefaults
 from timberframe_core.shapes import format_shape, is_static
 
 _HERE = DeviceDefaults.incarnation
-_BOUND_PLANS = 64  # shapes that one plan is kept for
+_BOUND_PLANS = 64  # shapes that one plan is kept for, whatever they take
+_BOUND_BYTES = 32 << 20  # what these and further shapes may take
+_NODE_BYTES = 4096  # Python's objects for a node with its shapes, about
 _CHILDREN = 16  # outcomes of one data-dependent shape that are kept
 
 Located = tuple[Array, "Device | None"]  # an array and its device; None is a host array
@@ -68,11 +70,21 @@ class Level:
     placements: list[Placement] = field(default_factory=list)
     """Of nodes that their devices declined for these shapes."""
     overlaps: bool | None = None  # whether stages gain from threads, found out by the first run
+    direct: tuple[Callable[..., Any] | None] | None = None
+    """The call that skips the executor, or that there is none; None until that is found out."""
 
     @cached_property
     def asynchronous(self) -> list[Device]:
         """The devices that may still be at work when all stages have run."""
         return [d for d in self.devices if d.asynchronous]
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory it keeps: that of its executables, and Python's objects for its nodes."""
+        bound = [part for stage in self.stages.values() for part in stage.parts or (stage,)]
+        memories = [b.executable.memory for b in bound if b.executable is not None]
+        nodes = sum(len(b.stage.nodes) for b in bound)
+        return sum(m.persistent + m.arena for m in memories) + _NODE_BYTES * (nodes + len(self.facts.shapes))
 
     @property
     def only_stage(self) -> BoundStage:
@@ -84,7 +96,7 @@ class Level:
 class Plan:
     """A program, placed and cut into stages.
 
-    bind() gives its executables for the shapes of some feeds, and keeps the most recent ones. build: makes the program,
+    bind() gives its executables for the shapes of some feeds, and keeps them within a bound. build: makes the program,
     given what rewrites graphs. scope: which body it is, by `body_scope`; "" for what a Session is asked to run.
     """
 
@@ -106,7 +118,7 @@ class Plan:
         self.skipped_rewrites: list[str] = []
         """Rewrites that failed, and why."""
         self._lock = threading.RLock()
-        self._bound: OrderedDict[Any, Level] = OrderedDict()
+        self._bound: Kept[Any, Level] = Kept(_BOUND_PLANS, _BOUND_BYTES)
         self._placer = placer
         self._pipeline = pipeline
         self.bodies = Bodies(pipeline, placer.place_body)
@@ -149,13 +161,10 @@ class Plan:
         with self._lock:
             found = self._bound.get(key)
             if found is not None:
-                self._bound.move_to_end(key)
                 return found
             with collection_paused(), failures_noted(self.skipped_rewrites):
                 level = self._bind_level(self._analyse(inputs), self.schedule, 0)
-            self._bound[key] = level
-            if len(self._bound) > _BOUND_PLANS:
-                self._bound.popitem(last=False)
+            self._bound.add(key, level, level.nbytes)
             return level
 
     def _analyse(self, inputs: Sequence[Located]) -> Facts:

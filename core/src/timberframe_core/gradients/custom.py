@@ -59,7 +59,8 @@ def _call_eagerly(graph: Any, f: Callable[..., Any], args: tuple[Any, ...], kwar
     """The call in eager execution, which tapes see as one operation."""
     flat = [convert_to_tensor(a) for a in nest.flatten(args)]
     watcher = Tape()
-    with graph.recording((watcher,)):
+    # The tapes see what f computes, too: grad_fn may use it, and then second derivatives go through it.
+    with graph.recording((*graph.tapes, watcher)):
         result, grad_fn = f(*nest.pack_sequence_as(args, flat), **kwargs)
     with graph.recording(()):
         results = [apply_op("Identity", [convert_to_tensor(r)]) for r in nest.flatten(result)]

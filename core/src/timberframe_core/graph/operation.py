@@ -11,6 +11,7 @@ import numpy as np
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
 from timberframe_core.graph.defaults import default_session
+from timberframe_core.graph.operator_types import Operators
 from timberframe_core.graph.reference import Reference
 from timberframe_core.graph.tensor_shape import TensorShape
 from timberframe_core.library import user_line
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from timberframe_core.ops.definition.opdef import NotDifferentiable, OpDef
 
 
-class Tensor:
+class Tensor(Operators):
     """A value that an operation makes when a graph runs. It has no data itself.
 
     Operators and slicing build further operations; `==` and `!=` compare identity, as in TensorFlow 1.

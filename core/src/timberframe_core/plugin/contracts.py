@@ -7,7 +7,7 @@ device itself, and the kernels it looks up.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
@@ -353,6 +353,9 @@ class Device(Protocol):
         or "queue". The run that the work belongs to raises an error that says what failed: at once, or from its next
         copy out, marker or synchronize, and names the node where runs wait for each. All else is as before.
         """
+
+    def withdraw_failures(self) -> Collection[str]:
+        """Takes back the failures of `inject_failure` that no work has met yet, and gives their kinds."""
 
     def close(self) -> None:
         """Gives back what the device holds.

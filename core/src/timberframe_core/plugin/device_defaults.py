@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -84,6 +84,12 @@ class DeviceDefaults:
         if kind == "allocation":
             self.allocator.fail_at = 0
         return kind == "allocation"
+
+    def withdraw_failures(self: Any) -> Collection[str]:
+        """Of allocations, as there are no others."""
+        pending = self.allocator.fail_at is not None
+        self.allocator.fail_at = None
+        return ("allocation",) if pending else ()
 
     def close(self) -> None:
         """There is nothing to give back."""

@@ -11,20 +11,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import AlreadyExistsError, FailedPreconditionError, InvalidArgumentError, OpError
+from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.inference import arg_ranges
 from timberframe_core.ops.definition.opdef import Attrs, OpDef
-from timberframe_core.plugin.contracts import CancelToken, Device
-
-if TYPE_CHECKING:
-    from timberframe_core.runtime.executor import Run
-    from timberframe_core.runtime.functions import HostFunction
-    from timberframe_core.runtime.host_steps import HostStep
-    from timberframe_core.runtime.joins import Joins
-    from timberframe_core.runtime.resources import ResourceStore
+from timberframe_core.plugin.contracts import Array, CancelToken, Device
+from timberframe_core.shapes import StaticShape
 
 RunFunction = Callable[["HostCall"], Sequence[Any]]
 """Carries out one call and returns the outputs in order, without the handle of a resource that it makes.
@@ -33,105 +28,180 @@ An output is an array of the host, or a pair (array, device) of what stays on a 
 is the host.
 """
 
+Located = tuple[Array, Device | None]
+"""An array and its device; None is the host."""
+
 F = TypeVar("F", bound=RunFunction)
+T = TypeVar("T")
 
 
-class HostCall:
-    """One call of a host op.
+class Variables(Protocol):
+    """The variables among the resources, by the keys that their handles mean."""
 
-    inputs: those that are not resource handles, in order: arrays of the host, or pairs (array, device) for those that
-    the registration names in `located`. A value of dtype variant is handed over as it is, such as a list of tensors.
+    def shape(self, name: str) -> StaticShape | None:
+        """Returns the shape of the variable's value, None where it has none."""
+
+    def destroy(self, name: str) -> bool:
+        """Drops the variable; returns whether there was one."""
+
+
+class Resources(Protocol):
+    """What ops keep from one run to the next: queues, tables, readers, by a key such as "queue input".
+
+    A resource lives as long as the session (or the container of a worker) that it belongs to, or until it is destroyed;
+    then its `close()` is called if it has one, which must end the threads that it started.
     """
 
-    __slots__ = ("_run", "_step", "inputs")
+    @property
+    def variables(self) -> Variables:
+        """The variables."""
 
-    def __init__(self, step: HostStep, inputs: Sequence[Any], run: Run) -> None:
-        self._step = step
-        self._run = run
-        self.inputs = inputs
+    def get_or_make(self, key: str, make: Callable[[], T]) -> T:
+        """Returns the resource, made by `make` where there is none; of threads that ask at once, one makes it."""
+
+    def find(self, key: str) -> Any | None:
+        """Returns the resource, None where there is none."""
+
+    def put(self, key: str, value: Any) -> None:
+        """Keeps a value in place of the one that there may be."""
+
+    def destroy(self, key: str) -> bool:
+        """Closes a resource and drops it; returns whether there was one."""
+
+
+class Joins(Protocol):
+    """Puts arrays together and takes them apart on the devices where they are; dtypes are those of the arrays."""
+
+    def stack(self, items: Sequence[Located], shape: StaticShape, dtype: DType) -> Located:
+        """Returns arrays of one shape as the rows of one array."""
+
+    def concat(self, items: Sequence[Located], dtype: DType) -> Located:
+        """Returns arrays one after the other, along their first dimension."""
+
+    def split(self, item: Located, lengths: Sequence[int], dtype: DType) -> list[Located]:
+        """Returns the parts of these lengths of an array, along its first dimension."""
+
+    def rows(self, item: Located, dtype: DType) -> list[Located]:
+        """Returns the rows of an array."""
+
+    def add(self, a: Located, b: Located, dtype: DType, device: Device) -> Located:
+        """Returns the sum of two arrays of one shape, on the device."""
+
+
+class PreparedFunction(Protocol):
+    """A function ready to be called, with arrays of the host and values of dtype variant; handles have no part."""
+
+    def __call__(self, inputs: Sequence[Any], cancel: CancelToken) -> Sequence[Any]:
+        """Returns the outputs; cancel ends the call."""
+
+
+class HostFunction(Protocol):
+    """A function that a host op's node names."""
+
+    @property
+    def function(self) -> FuncGraph:
+        """The graph of the function."""
+
+    @property
+    def scope(self) -> str:
+        """The way to it, which is another one for each node of a session."""
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What two of the same function, at the same place and with handles of the same meaning, have in common."""
+
+    def like(self, function: FuncGraph) -> HostFunction:
+        """Returns another function, with inputs that mean the same, in place of this one."""
+
+    def prepare(self, scope: str = "", streams: Any = None) -> PreparedFunction:
+        """Returns the function ready to be called, on any thread, also after the run that began it.
+
+        scope: the way to it, where several resources run it. streams: a `timberframe_core.runtime.functions.Streams`
+        where its random streams are kept; by default they are the session's.
+        """
+
+
+class HostCall(Protocol):
+    """One call of a host op. The executor makes one for each; so does a worker for an op that is `shared`."""
+
+    @property
+    def inputs(self) -> Sequence[Any]:
+        """The inputs that are not resource handles, in order.
+
+        Arrays of the host, or pairs (array, device) for those that the registration names in `located`. A value of
+        dtype variant is handed over as it is, such as a list of tensors.
+        """
 
     @property
     def attrs(self) -> Attrs:
         """All attrs of the node, type attrs as DType."""
-        return self._step.node.attrs
 
     @property
     def device(self) -> Device:
         """Where the node was placed. An output may be left there, or on any other device."""
-        return self._step.device
 
     @property
     def op(self) -> str:
         """Name of the op."""
-        return self._step.node.op.name
 
     @property
     def definition(self) -> OpDef:
-        return self._step.node.op
+        """The op."""
 
     @property
     def name(self) -> str:
         """Name of the node."""
-        return self._step.node.name
 
     @property
     def where(self) -> str:
         """The user's line that made the node, empty where there is none."""
-        return self._step.node.where or ""
 
     @property
     def path(self) -> str:
         """Name of the node with the loops, branches and calls that it is in: another one for each node of a session."""
-        return self._run.plan.scope + self._step.node.name
 
     @property
     def dtypes(self) -> list[DType]:
         """Dtypes of the outputs."""
-        return [x.dtype for x in self._step.node.outputs]
 
     @property
     def cancel(self) -> CancelToken:
         """What stops the run: an op that takes long calls its `check`, one that waits its `wait_for`."""
-        return self._run.context.cancel
 
     @property
-    def resources(self) -> ResourceStore:
+    def resources(self) -> Resources:
         """What is kept between runs."""
-        return self._run.runtime.resources
 
     @property
     def run_state(self) -> dict[Any, Any]:
-        """What is kept for this run alone, the bodies of its loops and branches included."""
-        return self._run.state
+        """What is kept for this run alone, the bodies of its loops and branches included.
+
+        UnimplementedError in a worker, which has no run.
+        """
 
     @property
     def joins(self) -> Joins:
         """Puts arrays together and takes them apart on the devices where they are."""
-        return self._run.runtime.joins
 
     @property
     def made(self) -> str:
         """Key of the resource whose handle is the output."""
-        return self._step.made
 
     def handle(self, index: int = 0) -> str:
         """Key of the resource that a handle among the inputs means; index counts the handles alone."""
-        return self._step.handles[index]
 
     def uninitialized(self, index: int = 0) -> FailedPreconditionError:
         """The error of an op that needs the value of a variable which has none; index: which of the handles."""
-        return self._step.uninitialized(index)
 
     def function(self, index: int = 0, handles: Mapping[int, str] | None = None) -> HostFunction:
         """A function that the attrs of the node name, to be called by the op; index: which of them.
 
         handles: what those of its inputs that are handles mean, by their positions among all its inputs.
+        UnimplementedError in a worker, which has no graph.
         """
-        return self._step.function(index, handles or {}, self._run)
 
     def error(self, message: str, kind: type[OpError] = InvalidArgumentError) -> OpError:
         """An error to raise, `message` being ``<fact with the actual values>; <what is required>``."""
-        return kind(f"{self.op} '{self.name}': {message}", self.name)
 
 
 @dataclass(frozen=True)

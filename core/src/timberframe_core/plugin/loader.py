@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
 
 ENTRY_POINT_GROUP = "timberframe"
+STAND_IN_GROUP = "timberframe.stand_ins"
+"""Entry points of plugins that are used where no package brings one of the same name."""
 SELECTION_VARIABLE = "TIMBERFRAME_PLUGINS"
 _API_PACKAGE = "timberframe-sdk"
 
@@ -45,6 +47,8 @@ class Plugin:
     manager: pluggy.PluginManager | None = None
     failure: BaseException | None = None
     kernels: int = 0
+    stands_in: bool = False
+    """Whether it is there only because no package brings a plugin of its name."""
     device_failures: list[BaseException] = field(default_factory=list)
 
     @property
@@ -59,6 +63,8 @@ class Plugin:
     @property
     def caution(self) -> str:
         """What its users and its author should know of it although it works; empty where there is nothing."""
+        if self.loaded and self.stands_in:
+            return f"is the stand-in of {self.package}, which is slow: install timberframe-{self.name} for a fast one"
         if not self.loaded or self.contract is not None:
             return ""
         return (
@@ -99,10 +105,12 @@ class PluginRegistry:
             if self._discovered:
                 return
             self._discovered = True
-            for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda e: e.name):
+            found = entry_points()
+            plugins = sorted(found.select(group=ENTRY_POINT_GROUP), key=lambda e: e.name)
+            for entry in (*plugins, *found.select(group=STAND_IN_GROUP)):
                 if entry.name in self.plugins:
                     continue
-                plugin = Plugin(entry.name, entry)
+                plugin = Plugin(entry.name, entry, stands_in=entry.group == STAND_IN_GROUP)
                 if entry.dist is not None:
                     plugin.distribution, plugin.version = entry.dist.name, entry.dist.version
                 self.plugins[entry.name] = plugin
@@ -235,6 +243,8 @@ class PluginRegistry:
             plugin.fail(e)
             return
         plugin.manager, plugin.kernels = manager, len(kernels)
+        if plugin.stands_in:
+            logging.warning("plugin '%s' %s", plugin.name, plugin.caution)
         if manager.hook.timberframe_generated_kernels.get_hookimpls():
             hook = manager.hook.timberframe_generated_kernels
             self.kernels.add_generator(lambda op: [k for result in hook(op=op) for k in result], plugin.name)

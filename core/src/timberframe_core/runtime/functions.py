@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from timberframe_core.compiler.kept import Kept
 from timberframe_core.compiler.lower import Variables
 from timberframe_core.compiler.plan import Located, Plan
 from timberframe_core.dtypes import DType, resource
@@ -144,7 +145,7 @@ class PreparedFunction:
         self._results = [i for i, x in enumerate(plan.results) if x.dtype is not resource]
         self._one = len(self._results) == 1
         self._direct: Callable[..., Any] | None = None
-        self._direct_calls: dict[Any, Callable[..., Any] | None] = {}
+        self._direct_calls: Kept[Any, tuple[Callable[..., Any] | None]] = Kept(_DIRECT_CALLS, _DIRECT_CALLS)
         self._may_be_direct = (
             _is_one_cluster(plan) and context.mode == "fast" and len(self._feeds) == len(plan.feeds) and self._results
         )
@@ -181,11 +182,11 @@ class PreparedFunction:
     def _remember_direct(self, inputs: Sequence[Located]) -> None:
         """Has later calls with these shapes take the shortest way."""
         shapes = tuple([a.shape for a, _ in inputs])
-        if shapes not in self._direct_calls:
-            if len(self._direct_calls) >= _DIRECT_CALLS:
-                self._direct_calls.clear()
-            self._direct_calls[shapes] = self._direct_call(inputs)
-        self._direct = self._direct_calls[shapes]
+        found = self._direct_calls.get(shapes)
+        if found is None:
+            found = (self._direct_call(inputs),)
+            self._direct_calls.add(shapes, found, 1)
+        self._direct = found[0]
 
     def _direct_call(self, inputs: Sequence[Located]) -> Callable[..., Any] | None:
         """A call that skips the executor, on a device of the host's memory that offers one."""

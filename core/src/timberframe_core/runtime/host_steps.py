@@ -25,6 +25,7 @@ from timberframe_core.ops.definition.opdef import evaluate
 from timberframe_core.plugin.host_ops import HostCall, HostOp, RunFunction, find_host_op
 from timberframe_core.runtime import host_ops as host_ops  # registers the core's own
 from timberframe_core.runtime.functions import HostFunction
+from timberframe_core.runtime.host_calls import RunCall
 from timberframe_core.runtime.shared_resources import Elsewhere, write_node
 from timberframe_core.shapes import Shape, format_shape
 
@@ -74,7 +75,7 @@ class HostStep:
         try:
             made = self._elsewhere(run)
             if made is None:
-                made = self._run(HostCall(self, self._here(run), run))
+                made = self._run(RunCall(self, self._here(run), run))
             if not isinstance(made, (list, tuple)) or len(made) + (self.made != "") != self._count:
                 raise self._wrong_outputs(made)
             if self.made:

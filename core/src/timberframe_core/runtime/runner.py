@@ -25,8 +25,6 @@ from timberframe_core.runtime.fetches import Fetches
 if TYPE_CHECKING:
     from timberframe_core.runtime.session import BaseSession
 
-_DIRECT_CALLS = 16  # shapes of one combination of fetches and feeds that keep their shortest way
-
 
 class Runner:
     """One combination of fetches and feeds of a graph: its plan, and the shortest way through it."""
@@ -45,7 +43,6 @@ class Runner:
         self.feeds = feeds
         self.direct: Callable[..., Any] | None = None
         """The shortest way for the shapes that ran last; calls the general way where it does not suit."""
-        self._direct_calls: dict[Any, Callable[..., Any] | None] = {}
         self._source = source or subgraph(graph, fetches.elements, feeds)
         self._levels = levels = recursion.levels_of(len(graph.functions))
         self.make_plan()
@@ -71,7 +68,6 @@ class Runner:
         lists = any(t.dtype is variant for t in self.feeds)  # which have elements of their own
         self.fed = FedPlans(self.plan, runtime) if runtime.pipeline.has("fed_graph") and not lists else None
         self.direct = None
-        self._direct_calls.clear()
 
     def run(self, feed_dict: Mapping[Any, Any], context: RunContext, on_device: bool = False) -> Any:
         return self.run_values(list(feed_dict.values()), context, on_device)
@@ -99,7 +95,7 @@ class Runner:
         finally:
             session.end(context.cancel)
         if self.may_be_direct and run.level.schedule.one_call and context.trace is None:
-            self._remember_direct(plan, inputs)
+            self._remember_direct(plan, run.level)
         return found
 
     def located(self, values: Sequence[Any]) -> list[Located]:
@@ -128,28 +124,25 @@ class Runner:
         found = fed.find(inputs).plan
         return self.plan if found is None else found
 
-    def _remember_direct(self, plan: Plan, inputs: Sequence[Located]) -> None:
+    def _remember_direct(self, plan: Plan, level: Level) -> None:
         """Makes later runs of these shapes take the shortest way."""
-        shapes = tuple([a.shape for a, _ in inputs])
-        if shapes not in self._direct_calls:
-            if len(self._direct_calls) >= _DIRECT_CALLS:
-                self._direct_calls.clear()
-            self._direct_calls[shapes] = self._direct_call(plan, inputs)
-        if self.direct is self._direct_calls[shapes]:
+        if level.direct is None:
+            level.direct = (self._direct_call(plan, level),)
+        (call,) = level.direct
+        if self.direct is call:
             return
         with self.session.lock:
             if not self.session.closed:
-                self.direct = self._direct_calls[shapes]
+                self.direct = call
 
     def release(self) -> None:
         """Gives back the memory of executables, and makes every later run take the general way, which then raises."""
         self.direct = None
-        self._direct_calls.clear()
         self.plan.release()
         if self.fed is not None:
             self.fed.release()
 
-    def _direct_call(self, plan: Plan, inputs: Sequence[Located]) -> Callable[..., Any] | None:
+    def _direct_call(self, plan: Plan, level: Level) -> Callable[..., Any] | None:
         """A call that skips the executor, on a device of the host's memory that offers one."""
 
         def general(*values: Any) -> Any:
@@ -157,7 +150,6 @@ class Runner:
             found = self._elements(values, RunContext())
             return found if len(found) > 1 else found[0]
 
-        level = plan.bind(inputs)
         direct = self._direct_arrays(plan, level, general)
         if direct is None:
             return None

@@ -22,6 +22,7 @@ from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.defaults import Defaults
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.graph.operator_types import Operators
 from timberframe_core.graph.operators import METHODS
 from timberframe_core.graph.reference import Reference
 from timberframe_core.graph.tensor_shape import TensorShape, as_shape
@@ -39,7 +40,7 @@ _REFERENCE_OPS = {
 """The ops on references by those on resources; the others have the same name without the prefix Resource."""
 
 
-class Variable(Updates, metaclass=Created):
+class Variable(Updates, Operators, metaclass=Created):
     """A tensor that a Session keeps from run to run, until it is closed.
 
     initial_value: a value or a function without arguments that returns one; it decides dtype and shape. trainable: adds

@@ -21,7 +21,6 @@ NEVER = {
     "contrib.learn.TRAIN": "tf.estimator.ModeKeys.TRAIN",
     "contrib.lite": "tf.saved_model keeps models",
     "lite": "tf.saved_model keeps models",
-    "contrib.slim.nets": "networks are programs; tf.layers has their parts",
     "nn.seq2seq": "tf.contrib.legacy_seq2seq has its networks, decoders and losses",
     "xla": "plugins compile clusters; see docs/write-a-compiler.md",
     "test.Benchmark": "conformance bench times devices",

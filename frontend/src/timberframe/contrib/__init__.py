@@ -3,11 +3,11 @@
 from timberframe.lazy import lazy_names as _lazy_names
 
 _MODULES = (
-    "crf", "data", "eager", "estimator", "factorization", "feature_column", "framework", "graph_editor", "layers",
-    "learn", "legacy_seq2seq", "losses", "metrics", "nn", "opt", "predictor", "rnn", "seq2seq", "slim", "staging",
-    "tensorboard", "tpu", "training",
+    "crf", "data", "distributions", "eager", "estimator", "factorization", "feature_column", "framework",
+    "graph_editor", "layers", "learn", "legacy_seq2seq", "losses", "metrics", "nn", "opt", "predictor", "rnn",
+    "seq2seq", "slim", "staging", "tensorboard", "tpu", "training",
 )  # fmt: skip
-_ALIASES = ("distributions", "lookup", "signal")
+_ALIASES = ("lookup", "signal")
 _LATER = {
     **{name: f"timberframe.{name}" for name in _ALIASES},
     **{name: f"timberframe.contrib.{name}" for name in _MODULES},

@@ -43,6 +43,7 @@ __getattr__ = _lazy_names(
     {
         **{name: f"timberframe.contrib.{name}" for name in _MODULES},
         **{name: f"timberframe.contrib.slim_data.{name}" for name in _DATA},
+        "nets": "timberframe.contrib.slim_nets",
         "summaries": "timberframe.contrib.slim_summaries",
     },
 )

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import io
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
+from timberframe.extras import extra
 from timberframe_core.plugin.host_ops import HostCall, host_op
 from timberframe_core.shapes import format_shape
 
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 _CHROMA = {True: 2, False: 0}  # Pillow's numbers of 4:2:0 and 4:4:4
+
+
+def _pillow(call: HostCall) -> AbstractContextManager[None]:
+    """A block that imports Pillow; see `extra`."""
+    return extra("images", f"{call.op} '{call.name}'")
 
 
 def _contents(call: HostCall) -> bytes:
@@ -23,7 +30,8 @@ def _contents(call: HostCall) -> bytes:
 
 def _opened(call: HostCall, kinds: tuple[str, ...]) -> Any:
     """The picture, of one of these kinds; InvalidArgumentError for anything else."""
-    from PIL import Image, UnidentifiedImageError  # takes long to import
+    with _pillow(call):
+        from PIL import Image, UnidentifiedImageError  # takes long to import
 
     data = _contents(call)
     try:
@@ -136,7 +144,8 @@ def _image(call: HostCall, channels: tuple[int, ...]) -> np.ndarray:
 
 @host_op("EncodeJpeg")
 def _encode_jpeg(call: HostCall) -> list[np.ndarray]:
-    from PIL import Image
+    with _pillow(call):
+        from PIL import Image
 
     attrs = call.attrs
     wanted = {"grayscale": (1,), "rgb": (3,)}.get(attrs["format"], (1, 3))
@@ -151,7 +160,8 @@ def _encode_jpeg(call: HostCall) -> list[np.ndarray]:
 
 @host_op("EncodePng")
 def _encode_png(call: HostCall) -> list[np.ndarray]:
-    from PIL import Image
+    with _pillow(call):
+        from PIL import Image
 
     pixels = np.ascontiguousarray(_image(call, (1, 2, 3, 4)))
     if pixels.dtype == np.uint16 and pixels.ndim == 3:

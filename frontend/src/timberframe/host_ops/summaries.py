@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.extras import extra
 from timberframe.host_ops.histograms import histogram_of
-from timberframe_core.errors import InvalidArgumentError, UnavailableError
+from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graphdef import messages
 from timberframe_core.graphdef.tensors import encode_array
 from timberframe_core.plugin.host_ops import HostCall, host_op
@@ -69,7 +70,7 @@ def _images(call: HostCall) -> list[np.ndarray]:
     for i, pixels in enumerate(batch[:most]):
         image = summary.value.add(tag=f"{tag}/image" if most == 1 else f"{tag}/image/{i}").image
         image.height, image.width, image.colorspace = pixels.shape
-        image.encoded_image_string = _png(pixels if pixels.dtype == np.uint8 else _scaled(pixels, color))
+        image.encoded_image_string = _png(call, pixels if pixels.dtype == np.uint8 else _scaled(pixels, color))
     return _serialized(summary)
 
 
@@ -87,11 +88,9 @@ def _scaled(pixels: np.ndarray, bad_color: np.ndarray) -> np.ndarray:
     return made
 
 
-def _png(pixels: np.ndarray) -> bytes:
-    try:
+def _png(call: HostCall, pixels: np.ndarray) -> bytes:
+    with extra("images", f"{call.op} '{call.name}'"):
         from PIL import Image
-    except ImportError as e:
-        raise UnavailableError("pictures need the package Pillow; install it with `pip install pillow`") from e
     if not pixels.size:
         raise InvalidArgumentError(f"an image has shape {format_shape(pixels.shape)}; one pixel at least is required")
     out = io.BytesIO()

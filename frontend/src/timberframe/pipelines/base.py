@@ -15,9 +15,9 @@ from timberframe.pipelines.numbers import Numbers
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import InvalidArgumentError, OpError
 from timberframe_core.graph.function import FuncGraph
-from timberframe_core.plugin.host_ops import HostCall
+from timberframe_core.plugin.host_ops import HostCall, HostFunction, PreparedFunction
 from timberframe_core.plugin.waiting import CancelToken
-from timberframe_core.runtime.functions import HostFunction, PreparedFunction, Streams
+from timberframe_core.runtime.functions import Streams
 from timberframe_core.shapes import Shape
 
 Element = Sequence[Any]

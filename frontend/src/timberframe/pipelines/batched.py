@@ -11,7 +11,7 @@ from timberframe.pipelines.base import Block, Captured, Context
 from timberframe_core.errors import OpError
 from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.operation import Operation, Tensor
-from timberframe_core.runtime.functions import PreparedFunction
+from timberframe_core.plugin.host_ops import PreparedFunction
 
 _LEAST_ROWS = 4
 _MOST_FAILURES = 3

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.extras import extra
 from timberframe.saving.bundle_writer import Saved, SavedSlices, add_slice, remove_bundle, write_bundle
 from timberframe.saving.files import file_errors
 from timberframe.saving.reader import CheckpointReader, Entry, MissingCheckpointError
@@ -113,7 +114,8 @@ class SafetensorsFile(CheckpointReader):
     """A file that any program wrote with the safetensors library; it has no checksums."""
 
     def __init__(self, path: str) -> None:
-        import safetensors
+        with extra("safetensors", f"checkpoint '{path}'"):
+            import safetensors
 
         opening: Any = safetensors.safe_open
         try:

@@ -8,12 +8,15 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
-from absl.testing import absltest
 
+from timberframe.extras import extra
 from timberframe_core import nest
 from timberframe_core.errors import OpError
 from timberframe_core.graph.device_spec import DeviceSpec
 from timberframe_core.graphdef import messages
+
+with extra("absl", "tf.test"):
+    from absl.testing import absltest
 
 
 class Assertions(absltest.TestCase):

@@ -85,7 +85,10 @@ class Saver:
     def build(self) -> None:
         """Looks up the variables, if that has not been done."""
         if self._variables is None:
-            self._variables = by_name(self._var_list)
+            found = by_name(self._var_list)
+            if self._var_list is None:  # programs read what a saver without a list saves, as TensorFlow has it
+                self._var_list = list(found.values())
+            self._variables = found
             if not self._variables and not self._allow_empty:
                 self._variables = None
                 raise InvalidArgumentError("Saver: there are no variables to save; make them first or set allow_empty")

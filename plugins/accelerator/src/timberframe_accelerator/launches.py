@@ -48,7 +48,8 @@ class Limits:
 
     elementwise_group_size: where a group is a CPU's thread, more work-items cost less. reduction_group_size: a power of
     two up to 256; where a group is a CPU's thread, as many as its vectors have elements, as the group then reads memory
-    in order.
+    in order. access_bytes: what a work-item best reads and writes at once; 0 where neighbouring work-items that each
+    take one element, however small, are as good.
     """
 
     max_group_size: int = 256
@@ -56,6 +57,7 @@ class Limits:
     float64: bool = True
     elementwise_group_size: int = GROUP
     reduction_group_size: int = 256
+    access_bytes: int = 0
     details: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +113,10 @@ class CpuDevice(DeviceDefaults):
     def inject_failure(self, kind: str) -> bool:
         """See Device: compiling and allocating; all else raises where it is called."""
         return self.failures.inject(kind) or super().inject_failure(kind)
+
+    def withdraw_failures(self) -> Collection[str]:
+        """See Device."""
+        return [*self.failures.withdraw(), *super().withdraw_failures()]
 
     def _can_fuse(self, node: KernelNode) -> bool:
         if node.outputs[0].size < LEAST_ELEMENTS:

@@ -17,6 +17,8 @@ _FLAGS = (
     "-std=c++17",
 )
 
+ACCESS_BYTES = 16
+"""The most that a work-item reads or writes at once (CUDA C++ Programming Guide, device memory accesses)."""
 CACHE_BYTES = 1 << 29
 """The most that the cache on disk holds; all kernels of this project for one architecture are about 60 MB."""
 

@@ -23,7 +23,7 @@ from timberframe_accelerator import (
     Source,
 )
 from timberframe_cuda.collectives import Nccl, library
-from timberframe_cuda.compiler import architecture
+from timberframe_cuda.compiler import ACCESS_BYTES, architecture
 from timberframe_cuda.context import DRIVER_ERRORS, Kernels, context
 from timberframe_cuda.events import Copy, Marker
 from timberframe_cuda.graphs import CapturingExecutable, Streams
@@ -31,6 +31,7 @@ from timberframe_cuda.libraries import require_libraries
 from timberframe_cuda.memory import CudaAllocator
 from timberframe_cuda.modules import Kernel, Modules
 from timberframe_cuda.products import Products
+from timberframe_cuda.ranges import RangedExecutable, profiler_attached
 from timberframe_cuda.staging import Results, Uploads
 from timberframe_sdk import (
     Buffer,
@@ -47,10 +48,9 @@ from timberframe_sdk import (
 )
 
 TYPE = "CUDA"
-OPTIONS = {"tf32": False, "graphs": True}
-"""Whether products of float32 may round their operands to TF32; whether launches are captured into CUDA graphs."""
-WIDEST_ACCESS = 16
-"""Bytes that a kernel moves at once at most: where tensors of other libraries begin elsewhere, they are copied."""
+OPTIONS = {"tf32": False, "graphs": True, "nvtx": profiler_attached()}
+"""Whether products of float32 may round their operands to TF32, launches are captured into CUDA graphs, and clusters
+and nodes are NVTX ranges."""
 
 
 class CudaDevice(AcceleratorDevice):
@@ -69,13 +69,17 @@ class CudaDevice(AcceleratorDevice):
         super().__init__(index)
         self.failures = Failures("launch", "copy", "compile", "queue")
         self.number, self.options = number, OPTIONS | options
+        if self.options["nvtx"]:
+            self.executable = RangedExecutable
         self.context = context(number)
         self.gpu = self.context.gpu
         self.kernels_under_way = Kernels()
         properties = runtime.getDeviceProperties(number)
         self.architecture = architecture(_capability(properties))
         self.allocator = CudaAllocator(self, limit)
-        self.limits = Limits(properties["maxThreadsPerBlock"], properties["sharedMemPerBlock"])
+        self.limits = Limits(
+            properties["maxThreadsPerBlock"], properties["sharedMemPerBlock"], access_bytes=ACCESS_BYTES
+        )
         self.attributes = DeviceAttributes(
             memory=properties["totalGlobalMem"], vendor="NVIDIA", model=properties["name"].decode(),
             driver=f"CUDA {_version(runtime.driverGetVersion())}", dtypes=DTYPES, unsupported_ops=UNSUPPORTED_OPS,
@@ -246,8 +250,8 @@ class CudaDevice(AcceleratorDevice):
         tensor = DeviceTensor(None, dtype, shape, owner)
         memory = cupy.cuda.UnownedMemory(address, tensor.nbytes, owner, self.number)
         tensor.handle = cupy.cuda.MemoryPointer(memory, 0)
-        if address % WIDEST_ACCESS == 0:
-            return tensor
+        if address % ACCESS_BYTES == 0:
+            return tensor  # others are copied to where kernels may read them
         copied = self.take(tensor, shape)
         self.wait(self.event())  # from now on the memory may be used for something else, on any stream
         return copied

@@ -107,7 +107,7 @@ class Graphs:
 
 
 @dataclass
-class _Segment:
+class Segment:
     """Steps next to each other, and the slots that they use. graphs: None where nothing is captured."""
 
     steps: list[Step]
@@ -138,15 +138,19 @@ class CapturingExecutable(AcceleratorExecutable):
             if captured is None:
                 shapes |= self._launch_steps(segment.steps, slots, context)
             else:
-                device: Any = self.device
                 context.cancel.check()
-                device.failures.check("launch")
-                device.kernels_under_way.launched_all(captured.kernels)
-                with device.calling():
-                    captured.graph.launch(stream=device.stream)
+                self._launch_graph(segment, captured)
         return shapes
 
-    def _captured(self, segment: _Segment, slots: list[Any], context: RunContext) -> Capture | None:
+    def _launch_graph(self, segment: Segment, captured: Capture) -> None:
+        """Enqueues the graph of a segment."""
+        device: Any = self.device
+        device.failures.check("launch")
+        device.kernels_under_way.launched_all(captured.kernels)
+        with device.calling():
+            captured.graph.launch(stream=device.stream)
+
+    def _captured(self, segment: Segment, slots: list[Any], context: RunContext) -> Capture | None:
         """The graph of a segment for the addresses in the slots; None where its steps are to be launched."""
         if segment.graphs is None:
             return None
@@ -164,7 +168,7 @@ class CapturingExecutable(AcceleratorExecutable):
                     graphs.add(key, found)
             return found
 
-    def _capture(self, segment: _Segment, slots: list[Any], context: RunContext) -> Capture | None:
+    def _capture(self, segment: Segment, slots: list[Any], context: RunContext) -> Capture | None:
         """The steps as a graph; None where they do something that no graph holds."""
         try:
             with capturing(self.device) as capture:
@@ -179,11 +183,11 @@ class CapturingExecutable(AcceleratorExecutable):
         return capture
 
 
-def _segments(steps: list[Step]) -> Iterator[_Segment]:
+def _segments(steps: list[Step]) -> Iterator[Segment]:
     for capturable, group in itertools.groupby(steps, _only_launches):
         run = list(group)
         slots = sorted({i for step in run for i in step.slots})
-        yield _Segment(run, slots, Graphs() if capturable and len(run) >= FEWEST_STEPS else None)
+        yield Segment(run, slots, Graphs() if capturable and len(run) >= FEWEST_STEPS else None)
 
 
 def _only_launches(step: Step) -> bool:

@@ -24,11 +24,11 @@ from timberframe_accelerator import (
     Limits,
     Multiplication,
 )
-from timberframe_cuda.compiler import compiled
+from timberframe_cuda.compiler import ACCESS_BYTES, compiled
 from timberframe_cuda.products import is_served
 from timberframe_sdk import Allocator, Buffer, DeviceAttributes
 
-LIMITS = Limits(1024, 48 * 1024)
+LIMITS = Limits(1024, 48 * 1024, access_bytes=ACCESS_BYTES)
 """Work-items of a group and bytes of its shared memory, the same on every GPU that NVRTC 12 and 13 compile for."""
 
 

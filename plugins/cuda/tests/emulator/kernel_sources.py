@@ -43,7 +43,7 @@ class RecordingDevice(AcceleratorDevice):
 
     type = "RECORDING"
     attributes = DeviceAttributes(memory=1 << 30, dtypes=DTYPES, unsupported_ops=UNSUPPORTED_OPS)
-    limits = Limits(1024, 48 * 1024)
+    limits = Limits(1024, 48 * 1024, access_bytes=16)
     library = False  # whether it has one for products
 
     def __init__(self) -> None:

@@ -46,7 +46,9 @@ def _concatenated(c: InferenceContext, shapes: Sequence[Shape], axis: int | None
         try:
             merged = merge(merged, (*shape[:at], None, *shape[at + 1 :]))
         except ValueError:
-            raise c.error(f"inputs have shapes {_listed(shapes)}; sizes must be equal but for axis {at}") from None
+            raise c.error(
+                f"inputs have shapes {_listed(shapes)}; the sizes in both shapes must be equal but for axis {at}"
+            ) from None
     assert merged is not None
     sizes = [None if s is None else s[at] for s in shapes]
     total = None if None in sizes else sum(d for d in sizes if d is not None)
@@ -101,7 +103,11 @@ _CONCAT_SHAPES: tuple[tuple[tuple[tuple[int, ...], ...], int], ...] = (
 )
 
 _CONCAT_ERRORS: tuple[tuple[tuple[tuple[int, ...], ...], int, str], ...] = (
-    (((2, 3), (2, 4)), 0, r"inputs have shapes \(2, 3\), \(2, 4\); sizes must be equal but for axis 0"),
+    (
+        ((2, 3), (2, 4)),
+        0,
+        r"inputs have shapes \(2, 3\), \(2, 4\); the sizes in both shapes must be equal but for axis 0",
+    ),
     (((2, 3), (2,)), 0, r"inputs have shapes \(2, 3\), \(2,\); all must have the same rank"),
     (((2, 3), (2, 3)), 2, r"axis 2 is outside the input's rank 2; it must lie in \[-2, 2\)"),
     (((), ()), 0, "inputs are scalars; they must have at least one dimension"),

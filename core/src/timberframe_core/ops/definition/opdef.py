@@ -44,8 +44,9 @@ switch ... control_trigger: TensorFlow 1's control flow, which becomes loops and
 reference: works on a reference variable of TensorFlow 1, and becomes an op on a variable that has a handle.
 """
 GradientNote = Literal[
-    "leaves_rounding_out", "of_distribution", "both_triangles", "overwritten_values", "free_phases", "partly_refused"
-]
+    "leaves_rounding_out", "of_distribution", "both_triangles", "overwritten_values", "free_phases", "partly_refused",
+    "nan_at_zero", "every_tie",
+]  # fmt: skip
 """How a gradient is not simply the derivative of what the op computes, each as in TensorFlow:
 
 leaves_rounding_out: it is that of the op without its rounding to steps (Bengio et al. 2013).
@@ -54,6 +55,8 @@ both_triangles: the op reads one triangle of a matrix; the gradient covers both,
 overwritten_values: it reaches values, too, that a later one at the same index replaces.
 free_phases: complex vectors are unique up to a factor of modulus one, the choice of which has no derivative.
 partly_refused: for some inputs, attrs and shapes, in first or second order, it is an UnimplementedError.
+nan_at_zero: it is NaN at zeros where a factor of its formula is infinite, although there is a slope on either side.
+every_tie: of elements that tie for the largest of a window each gets the whole gradient, not a share or one of them.
 """
 Reduction = Literal["sum", "mean", "product", "max", "min", "all", "any"]
 

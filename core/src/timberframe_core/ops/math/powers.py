@@ -104,6 +104,7 @@ binary_op(
         lambda y: y < 0, "element {0} of y is {1}; the exponent of an integer power must be at least 0"
     ),
     gradient=_power_gradient,
+    gradient_notes=("nan_at_zero",),
     samples=_power_samples,
     errors=lambda: (
         ErrorSample((Arg(values=(2, 3)), Arg(values=(1, -1))), match="element 1 of y is -1;", types={"T": SIGNED}),

@@ -14,6 +14,7 @@ from timberframe_core.ops.definition.accuracy import EXACT, Accumulation, Accura
 from timberframe_core.ops.definition.opdef import (
     UNKNOWN,
     Attrs,
+    GradientNote,
     InferenceContext,
     NotDifferentiable,
     Reduction,
@@ -235,6 +236,7 @@ def _define_reduction(
     reduction: Reduction | None = None,
     total_value: bool = False,
     gradient: Any,
+    gradient_notes: tuple[GradientNote, ...] = (),
 ) -> None:
     define_op(
         name,
@@ -253,6 +255,7 @@ def _define_reduction(
         samples=samples,
         errors=_errors,
         gradient=gradient,
+        gradient_notes=gradient_notes,
     )
 
 
@@ -317,6 +320,7 @@ _define_reduction(
     _euclidean_norm,
     Bound(_norm_error, "Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1, and the root"),
     gradient=norm_gradient,
+    gradient_notes=("nan_at_zero",),
 )
 
 

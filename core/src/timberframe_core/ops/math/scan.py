@@ -123,19 +123,26 @@ def _backwards(op: Any, op_name: str, x: Any) -> Any:
 def _product_gradient(op: Any, grad: Any) -> list[Any]:
     """The sum of all products that an element is in, over the element.
 
-    Of an element that is 0 it is the sum of the other elements' products, of those that hold no other 0: TensorFlow's
-    is 0. Conjugated, which TensorFlow's own is not.
+    Of an element that is 0 it is the sum of the other elements' products: TensorFlow's is 0. Of the first two zeros of
+    a line these products are computed with the element replaced, so that they depend on the other zero and have the
+    right derivatives; those of a third one are 0, as are their derivatives. Conjugated, which TensorFlow's own is not.
     """
     x, axis = op.inputs
     attrs = {name: op.attrs[name] for name in ("exclusive", "reverse")}
-    zero = apply_op("Equal", [x, apply_op("ZerosLike", [x])])
-    others = apply_op("SelectV2", [zero, apply_op("OnesLike", [x]), x])
-    zeros = apply_op("Cumsum", [apply_op("Cast", [zero], {"DstT": x.dtype}), axis], attrs)
-    only_zero = apply_op("Equal", [zeros, apply_op("OnesLike", [zeros])])
-    products = apply_op("Cumprod", [others, axis], attrs)
-    without = apply_op("SelectV2", [only_zero, products, apply_op("ZerosLike", [products])])
-    total = _backwards(op, "Cumsum", conjugate(op.outputs[0]) * grad) / conjugate(others)
-    return [apply_op("SelectV2", [zero, _backwards(op, "Cumsum", conjugate(without) * grad), total]), None]
+    none, one = apply_op("ZerosLike", [x]), apply_op("OnesLike", [x])
+    zero = apply_op("Equal", [x, none])
+    others = apply_op("SelectV2", [zero, one, x])
+    result = _backwards(op, "Cumsum", conjugate(op.outputs[0]) * grad) / conjugate(others)
+    result = apply_op("SelectV2", [zero, none, result])
+    count = apply_op("Cumsum", [apply_op("Cast", [zero], {"DstT": x.dtype}), axis], {"reverse": op.attrs["reverse"]})
+    for number in (1, 2):
+        chosen = apply_op(
+            "LogicalAnd", [zero, apply_op("Equal", [count, apply_op("Cast", [number], {"DstT": x.dtype})])]
+        )
+        products = apply_op("Cumprod", [apply_op("SelectV2", [chosen, one, x]), axis], attrs)
+        found = _backwards(op, "Cumsum", conjugate(products) * grad)
+        result = apply_op("SelectV2", [chosen, found, result])
+    return [result, None]
 
 
 def _logsumexp_gradient(op: Any, grad: Any) -> list[Any]:

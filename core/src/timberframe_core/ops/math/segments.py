@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.dtypes import NUMERIC, as_dtype, int32
+from timberframe_core.dtypes import NUMERIC, as_dtype, int32, int64
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.accuracy import ANY_ZERO, Accumulation
 from timberframe_core.ops.definition.gradients import (
@@ -176,16 +176,23 @@ def _extreme_gradient(op: Any, grad: Any) -> list[Any]:
 def product_parts(op: Any, segment: Callable[[str, Any], Any], ids: Any) -> Any:
     """The derivative of each segment's product by each element, with elements of zero treated apart.
 
-    With one zero in a segment, only that element has a derivative: the product of the others. With two, none has.
+    Of the first and the last zero of a segment it is the product with that element replaced by one: it depends on the
+    other zero, and so has the right derivatives where there are two. Where there are more, all derivatives are 0.
     """
     data = op.inputs[0]
-    is_zero = apply_op("Equal", [data, zeros_like(data)])
-    others = select(is_zero, apply_op("OnesLike", [data]), data)
-    zeros = segment("Sum", indicator(is_zero, int32))
-    several = gather(apply_op("Greater", [zeros, constant(1, int32)]), ids)
-    without = gather(segment("Prod", others), ids)
-    each = apply_op("RealDiv", [gather(op.outputs[0], ids), others])
-    return select(several, zeros_like(data), select(is_zero, without, each))
+    none, one = zeros_like(data), apply_op("OnesLike", [data])
+    is_zero = apply_op("Equal", [data, none])
+    each = apply_op("RealDiv", [gather(op.outputs[0], ids), select(is_zero, one, data)])
+    result = select(is_zero, none, each)
+    size = apply_op("Size", [data], {"out_type": int64})
+    numbers = apply_op("Reshape", [apply_op("Range", [constant(0, int64), size, constant(1, int64)]), shape_of(data)])
+    nowhere = {"Max": constant(-1, int64), "Min": size}
+    for kind in nowhere:
+        of_zeros = apply_op("SelectV2", [is_zero, numbers, nowhere[kind]])
+        end = gather(segment(kind, of_zeros), ids)
+        chosen = apply_op("Equal", [numbers, end])
+        result = select(chosen, gather(segment("Prod", select(chosen, one, data)), ids), result)
+    return result
 
 
 def _product_gradient(op: Any, grad: Any) -> list[Any]:

@@ -73,6 +73,7 @@ def _gradient_op(
         samples=_pole_samples if inputs == _BY_RESULT else _samples,
         errors=_errors,
         gradient=gradient,
+        gradient_notes=("nan_at_zero",) if name == "SqrtGrad" else (),
     )
 
 

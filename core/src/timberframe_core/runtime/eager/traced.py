@@ -162,7 +162,8 @@ class _Forward:
             made, seeds, needed = function.differentiated([results[i] for i in self._differentiable])
             further = [t for t in needed if t not in kept]
             kept += further
-            if not higher or not further:
+            # Integers, such as shapes of lists that each gradient asks for again, have no gradient to be lacking.
+            if not higher or not any(map(is_differentiable, further)):
                 break
         else:
             raise InternalError(

@@ -11,6 +11,7 @@ import numpy as np
 from timberframe.api.constants import zeros_like
 from timberframe.api.framework import placeholder
 from timberframe.api.variable_collections import trainable_variables
+from timberframe.extras import extra
 from timberframe_core import logging, nest
 from timberframe_core.errors import InvalidArgumentError, WrongStateError
 from timberframe_core.gradients.reverse import gradients
@@ -175,7 +176,8 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
         step_callback: Callable[..., Any] | None,
         optimizer_kwargs: dict[str, Any],
     ) -> Any:
-        from scipy.optimize import minimize  # takes long to import
+        with extra("scipy", self._kind):
+            from scipy.optimize import minimize  # takes long to import
 
         def in_double(function: _At) -> _At:  # the methods take no other numbers
             return lambda vector: nest.map_structure(lambda y: np.asarray(y, np.float64), function(vector))

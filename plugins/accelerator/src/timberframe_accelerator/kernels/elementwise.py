@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from timberframe_accelerator.kernels.reduction import Element, Reduction, reduce, rule
-from timberframe_accelerator.launches import Source, failing, index_name, index_type, needs_float64, spread
+from timberframe_accelerator.launches import Source, failing, index_name, index_type, needs_float64
+from timberframe_accelerator.traversal import Traversal, operand_step, pack_width, search, traversal, walk
 from timberframe_core.ops.definition import registry
 from timberframe_sdk import Cluster, InvalidArgumentError, KernelDef, KernelNode, Launcher, OpDef
 from timberframe_sdk.elementwise.expressions import (
@@ -137,7 +138,7 @@ def _reduced(node: KernelNode, body: Cluster) -> Launcher:
     dims = merged_dims([v.shape for v in body.inputs], value.shape)
     element, strided = _element(made, [v.dtype.name for v in body.inputs], dtype, dims)
     index = index_type(4 * value.size)
-    tables = [device.table(np.array(_walk(dims), index))] if strided else []
+    tables = [device.table(np.array(walk(dims), index))] if strided else []
     axes = {int(a) % len(value.shape) for a in np.ravel(np.asarray(last.const(1)))}
     reduce_chain = Reduction(device, value.shape, axes, rule(last.op, dtype), element)
     if reduce_chain.scratch:
@@ -148,7 +149,7 @@ def _reduced(node: KernelNode, body: Cluster) -> Launcher:
 
 def _element(made: Expression, types: Sequence[str], dtype: str, dims: Sequence[Dim]) -> tuple[Element, bool]:
     """Element i of an expression's result, and whether the walk over the dimensions is one of its operands."""
-    steps = [_step(k, dims) for k in range(len(types))]
+    steps = [operand_step(k, dims) for k in range(len(types))]
     strided = None in steps
     operands = [f"TF_GLOBAL const tf_storage_{t} *p{k}" for k, t in enumerate(types)]
     names = [f"p{k}" for k in range(len(types))]
@@ -165,7 +166,7 @@ def _element(made: Expression, types: Sequence[str], dtype: str, dims: Sequence[
         "#include <timberframe/elementwise.h>",
         *made.preamble(),
         f"static inline tf_value_{dtype} tf_element(tf_index i, {', '.join(operands)}) {{",
-        *(_search(len(types), "tf_index") if strided else ()),
+        *(search(len(types)) if strided else ()),
         *_operands(made, types, indices),
         *(f"    {statement}" for statement in made.statements),
         f"    return {result};",
@@ -182,12 +183,13 @@ def _launcher(node: KernelNode, body: Cluster, made: Expression, checked: tuple[
     device: Any = node.device
     count = body.outputs[0].size
     types = [v.dtype.name for v in (*body.inputs, *body.outputs)]
-    order = _order(device, merged_dims([v.shape for v in body.inputs], body.outputs[0].shape), len(body.inputs), count)
+    dims = merged_dims([v.shape for v in body.inputs], body.outputs[0].shape)
+    loops = traversal(device, dims, len(body.inputs), count, _pack_width(device, body, dims))
     name = kernel_name(body)
-    source = Source(_source(name, made, types, order, checked), (("INDEX", index_name(count)),))
+    source = Source(_source(name, made, types, loops, checked), (("INDEX", index_name(count)),))
     function = device.function(source, name)
-    items, group = order.items, order.group
-    arguments = [node.number, *order.arguments] if checked else order.arguments
+    items, group = loops.items, loops.group
+    arguments = [node.number, *loops.arguments] if checked else loops.arguments
 
     def launch(*arrays: Any) -> None:
         if count:
@@ -196,83 +198,16 @@ def _launcher(node: KernelNode, body: Cluster, made: Expression, checked: tuple[
     return launch
 
 
-@dataclass(frozen=True)
-class _Order:
-    """How the elements of a result are gone over. indices: where each operand's element is, in terms of the loop.
-
-    loop: the lines that open it and find the indices, within them i, the element's number. parameters, arguments: what
-    the loop needs to know.
-    """
-
-    indices: Sequence[str]
-    loop: Sequence[str]
-    parameters: Sequence[str]
-    arguments: Sequence[Any]
-    items: tuple[int, ...]
-    group: tuple[int, ...]
-
-
-def _order(device: Any, dims: Sequence[Dim], operands: int, count: int) -> _Order:
-    """Element by element where all operands move with the result or stand still, by rows and columns, or by strides."""
-    index, width = index_type(count), device.limits.elementwise_group_size
-    items, group = spread(count, width)
-    steps = [_step(k, dims) for k in range(operands)]
-    if None not in steps:
-        indices = ["i" if step else "0" for step in steps]
-        return _Order(indices, ["  TF_EACH(i, count) {"], ["tf_index count"], [index(count)], items, group)
-    rows = [_row_index(k, dims) for k in range(operands)]
-    if len(dims) == 2 and None not in rows and dims[0][0] >= _LEAST_ROW:
-        columns = dims[0][0]
-        across = spread(columns, min(width, 1 << (columns - 1).bit_length()))
-        loop = [
-            "  TF_EACH(column, columns) for (tf_index row = (tf_index)tf_global_id(1); row < rows;"
-            " row += (tf_index)tf_global_size(1)) {",
-            "    const tf_index i = row * columns + column;",
-        ]
-        return _Order(
-            [index for index in rows if index is not None], loop, ["tf_index columns", "tf_index rows"],
-            [index(columns), index(dims[1][0])], (*across[0], min(dims[1][0], _MOST_ROWS)), (*across[1], 1),
-        )  # fmt: skip
-    table = device.table(np.array(_walk(dims), index))
-    return _Order(
-        [f"o{k}" for k in range(operands)], ["  TF_EACH(i, count) {", *_search(operands, "tf_index")],
-        ["tf_index count", "TF_GLOBAL const tf_index *walk"], [index(count), table], items, group,
-    )  # fmt: skip
-
-
 _NAMED_OPS = 6
 """Ops in the name of a kernel."""
-_LEAST_ROW = 32
-"""Elements of a row from which on a launch by rows and columns is worth it."""
-_MOST_ROWS = 1 << 15
-"""Rows that are taken at a time: devices launch fewer groups along the second dimension."""
 
 
-def _row_index(k: int, dims: Sequence[Dim]) -> str | None:
-    """Where operand k of a result of two dimensions is; None where it moves otherwise."""
-    if len(dims) != 2:
-        return None
-    (size, inner), (_, outer) = dims
-    return {(1, size): "i", (0, 0): "0", (1, 0): "column", (0, 1): "row"}.get((inner[k], outer[k]))
-
-
-def _step(k: int, dims: Sequence[Dim]) -> int | None:
-    """1 where operand k moves with the result, 0 where it stands still, None where it has strides of its own."""
-    strides = [s[k] for _, s in dims]
-    if not any(strides):
-        return 0
-    step = 1
-    for (size, _), stride in zip(dims, strides, strict=True):
-        if stride != step:
-            return None
-        step *= size
-    return 1
-
-
-def _check(made: Expression, indices: Sequence[str], checked: tuple[int, str]) -> str:
-    """The statement that reports a bad operand: its index and its value."""
-    k, bad = checked
-    return f"    if ({bad}) tf_report(status, node, 1, {indices[k]}, (int64_t){made.inputs[k][0]}, 0);"
+def _pack_width(device: Any, body: Cluster, dims: Sequence[Dim]) -> int:
+    """The elements that a work-item takes at once; 1 where memory is not what such a node waits for."""
+    if not dims or any(node.op in SOURCES and SOURCES[node.op].branches for node in body.nodes):
+        return 1
+    moving = [v for k, v in enumerate(body.inputs) if dims[0][1][k]]
+    return pack_width(device.limits.access_bytes, [v.dtype.itemsize for v in (*moving, *body.outputs)])
 
 
 def kernel_name(body: Cluster) -> str:
@@ -283,25 +218,37 @@ def kernel_name(body: Cluster) -> str:
 
 
 def _source(
-    name: str, made: Expression, types: Sequence[str], order: _Order, checked: tuple[int, str] | None = None
+    name: str, made: Expression, types: Sequence[str], loops: Traversal, checked: tuple[int, str] | None = None
 ) -> str:
     """The kernel of an expression. Sizes and strides are arguments, so that one source serves many shapes."""
     count = len(made.inputs)
     parameters = [f"TF_GLOBAL const tf_storage_{types[k]} *p{k}" for k in range(count)]
     parameters += [f"TF_GLOBAL tf_storage_{t} *z{k}" for k, t in enumerate(types[count:])]
     parameters += ["TF_GLOBAL int64_t *status", "int64_t node"] if checked else []
+    body = [
+        *_operands(made, types, loops.indices),
+        *_check(made, loops.indices, checked),
+        *(f"    {statement}" for statement in made.statements),
+        *(f"    tf_store_{types[count + k]}(z{k}, i, {result});" for k, (result, _) in enumerate(made.outputs)),
+    ]
+    packs = _Packs(made, types, loops, checked)
     lines = [
         "#include <timberframe/accelerator/language.h>",
         "#include <timberframe/elementwise.h>",
         *made.preamble(),
-        f"TF_KERNEL {name}({', '.join([*parameters, *order.parameters])}) {{",
-        *order.loop,
-        *_operands(made, types, order.indices),
-        *([_check(made, order.indices, checked)] if checked else []),
-        *(f"    {statement}" for statement in made.statements),
+        *(packs.declarations() if loops.width > 1 else ()),
+        f"TF_KERNEL {name}({', '.join([*parameters, *loops.parameters])}) {{",
+        *loops.loops(body, packs.body, packs.conditions()),
     ]
-    lines += [f"    tf_store_{types[count + k]}(z{k}, i, {result});" for k, (result, _) in enumerate(made.outputs)]
-    return "\n".join([*lines, "  }", "}", ""])
+    return "\n".join([*lines, "}", ""])
+
+
+def _check(made: Expression, indices: Sequence[str], checked: tuple[int, str] | None) -> list[str]:
+    """The statement that reports a bad operand: its index and its value."""
+    if checked is None:
+        return []
+    k, bad = checked
+    return [f"    if ({bad}) tf_report(status, node, 1, {indices[k]}, (int64_t){made.inputs[k][0]}, 0);"]
 
 
 def _operands(made: Expression, types: Sequence[str], indices: Sequence[str]) -> list[str]:
@@ -312,21 +259,57 @@ def _operands(made: Expression, types: Sequence[str], indices: Sequence[str]) ->
     ]
 
 
-def _walk(dims: Sequence[Dim]) -> list[int]:
-    """The dimensions as `_search` reads them: their number, and each one's size and strides."""
-    return [len(dims), *(n for size, strides in dims for n in (size, *strides))]
+@dataclass(frozen=True)
+class _Packs:
+    """What a kernel does with packs: b0, b1, ... are those of operands that move within one, c0, c1, ... of results."""
 
+    made: Expression
+    types: Sequence[str]
+    loops: Traversal
+    checked: tuple[int, str] | None
 
-def _search(count: int, index: str) -> list[str]:
-    """The statements that find the indices o0, o1, ... of the operands of element i."""
-    moves = "".join(f" o{k} += at * walk[d + {k + 1}];" for k in range(count))
-    return [
-        f"    {index} left = i, " + ", ".join(f"o{k} = 0" for k in range(count)) + ";",
-        f"    for ({index} d = 1; d < 1 + walk[0] * {count + 1}; d += {count + 1}) {{",
-        f"      const {index} rest = left / walk[d], at = left - rest * walk[d];{moves}",
-        "      left = rest;",
-        "    }",
-    ]
+    def _moving(self) -> list[tuple[int, str]]:
+        """The operands that have a pack, and their dtypes."""
+        return [(k, self.types[k]) for k, moves in enumerate(self.loops.moves) if moves]
+
+    def _results(self) -> list[tuple[int, str]]:
+        """The results and their dtypes."""
+        return list(enumerate(self.types[len(self.made.inputs) :]))
+
+    def declarations(self) -> list[str]:
+        """The types of packs."""
+        dtypes = dict.fromkeys(dtype for _, dtype in (*self._moving(), *self._results()))
+        packs = (f"TF_PACK({dtype}, {self.loops.width})" for dtype in dtypes)
+        return ["#include <timberframe/accelerator/pack.h>", *packs]
+
+    def conditions(self) -> list[str]:
+        """Whether all tensors begin where packs may."""
+        pointers = [*((f"p{k}", t) for k, t in self._moving()), *((f"z{k}", t) for k, t in self._results())]
+        return [f"TF_HOLDS_PACKS({dtype}, {self.loops.width}, {pointer})" for pointer, dtype in pointers]
+
+    def body(self) -> list[str]:
+        """Reads the packs, goes over their elements, and writes the results."""
+        made, types, loops = self.made, self.types, self.loops
+        moving, results = self._moving(), self._results()
+        operands = _operands(made, types, loops.indices)
+        for k, dtype in moving:
+            operand, kind = made.inputs[k]
+            operands[k] = f"    const {kind} {operand} = tf_load_{dtype}(b{k}.element, j);"
+        moves = loops.moves
+        indices = [f"{index} + j" if moves[k] else index for k, index in enumerate(loops.indices)]
+        return [
+            *(f"    const tf_pack_{t} b{k} = TF_LOAD_PACK({t}, p{k}, {loops.indices[k]});" for k, t in moving),
+            *(f"    tf_pack_{t} c{k};" for k, t in results),
+            *(operands[k] for k in range(len(operands)) if not moves[k]),
+            "    TF_UNROLL",
+            f"    for (int32_t j = 0; j < {loops.width}; j++) {{",
+            *(operands[k] for k, _ in moving),
+            *_check(made, indices, self.checked),
+            *(f"    {statement}" for statement in made.statements),
+            *(f"    tf_store_{t}(c{k}.element, j, {made.outputs[k][0]});" for k, t in results),
+            "    }",
+            *(f"    TF_STORE_PACK({t}, z{k}, i, c{k});" for k, t in results),
+        ]
 
 
 _OWN_OPS = sorted(op for op in (*SOURCES, "Cast") if ">" not in op)  # a vendor's get theirs when they are needed

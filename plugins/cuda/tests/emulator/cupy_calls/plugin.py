@@ -142,7 +142,7 @@ class Module:
                 if called and called != "cupy":
                     given = [self.kind(a) for a in node.args]
                     named = {k.arg: self.kind(k.value) for k in node.keywords if k.arg}
-                    if called.rpartition(".")[2][:1].isupper():
+                    if called.rpartition(".")[2][:1].isupper() and not called.startswith("cupy.cuda.nvtx."):
                         yield Use(called, where)
                         called += ".__init__"
                     yield Use(called, where, node, (given, named))

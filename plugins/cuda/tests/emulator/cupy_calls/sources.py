@@ -21,6 +21,7 @@ FILES = {
     "cupy.cuda.driver": [f"{API}/driver.pyx"],
     "cupy.cuda.nvrtc": [f"{LIBRARIES}/nvrtc.pyx"],
     "cupy.cuda.cublas": [f"{LIBRARIES}/cublas.pyx", f"{LIBRARIES}/cublas.pxd"],
+    "cupy.cuda.nvtx": [f"{LIBRARIES}/nvtx.pyx"],
     "cupy.cuda.nccl": [f"{LIBRARIES}/nccl.pyx", f"{LIBRARIES}/nccl.pxd", "cupy/cuda/nccl.py"],
     "cupy.cuda": [
         f"cupy/cuda/{name}"

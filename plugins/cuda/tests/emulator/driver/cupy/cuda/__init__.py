@@ -14,6 +14,7 @@ from cupy.cuda import driver as driver
 from cupy.cuda import memory as memory
 from cupy.cuda import nccl as nccl
 from cupy.cuda import nvrtc as nvrtc
+from cupy.cuda import nvtx as nvtx
 from cupy.cuda import runtime as runtime
 from cupy.cuda.memory import MemoryPointer as MemoryPointer
 from cupy.cuda.memory import MemoryPool as MemoryPool

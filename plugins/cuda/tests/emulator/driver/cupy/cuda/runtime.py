@@ -13,7 +13,7 @@ from typing import Any
 from cuda_on_cpu.queues import Queue
 
 memcpyHostToDevice, memcpyDeviceToHost, memcpyDeviceToDevice = 1, 2, 3
-TOTAL = 4 << 30
+TOTAL = 1 << 30
 """Bytes of a GPU."""
 used = [0] * 16
 """Bytes in use, by GPU."""

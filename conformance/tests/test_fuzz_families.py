@@ -1,0 +1,150 @@
+"""conformance fuzz: families of programs, by models and by the programs themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from timberframe_conformance.fuzz.families import FAMILIES
+from timberframe_conformance.fuzz.families.explained import differences, explanation
+from timberframe_conformance.fuzz.families.family import Drawer, Family
+from timberframe_conformance.fuzz.families.helpers import _linearizable
+from timberframe_conformance.fuzz.families.session import FamilySession, kind_of
+from timberframe_conformance.fuzz.families.shrinking import shrink
+from timberframe_conformance.fuzz.families.system import Run
+
+BROKEN = """
+if hasattr(tf, 'Session'):
+    batch = tf.data.Dataset.batch
+    tf.data.Dataset.batch = lambda self, size: batch(self, size + 1)
+d = tf.data.Dataset.range(7)
+d = d.map(lambda x: x * 3 + 1)
+d = d.batch(2)
+show('d', elements(tf, d))
+"""
+"""A program with a bug of the system under test: batches that are too large by one."""
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_equal_seeds_draw_equal_programs(name: str) -> None:
+    draw = FAMILIES[name].draw
+    assert [draw(Drawer(3, i)) for i in range(5)] == [draw(Drawer(3, i)) for i in range(5)]
+    assert draw(Drawer(3, 0)) != draw(Drawer(4, 0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAMILIES)
+def test_programs_of_a_family_pass(name: str, tmp_path: Path) -> None:
+    session = FamilySession(FAMILIES[name], tmp_path)
+    outcome = session.run(11, programs=8)
+    session.close()
+    assert not outcome.failures
+    assert outcome.judged
+
+
+@pytest.mark.slow
+def test_wrong_batches_are_found_shrunk_and_stored(tmp_path: Path) -> None:
+    family = Family("pipelines", "", lambda d: BROKEN, model=FAMILIES["pipelines"].model)
+    session = FamilySession(family, tmp_path)
+    reported: list[str] = []
+    outcome = session.run(1, programs=1, report=reported.append)
+    session.close()
+    (script,) = outcome.failures.values()
+    text = script.read_text()
+    assert "map(" not in text
+    assert "d.batch(" in text
+    assert "show.check(" in text
+    assert reported[0].startswith("FAILED pipelines, program 0: d")
+
+
+def test_shrinking_leaves_what_fails() -> None:
+    source = "a = 1\nb = f(g(2), 3)\nif a:\n    c = 7\nshow('b', b)\n"
+    assert shrink(source, lambda s: "g(" in s, 10.0) in ("g(1)", "g(0)", "g(2)", "b = g(1)")
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "wrong"),
+    [
+        (np.float32([1.0, np.nan]), np.float32([1.0, np.nan]), False),
+        (np.float32([1.0, 2.0]), np.float32([1.0, np.nan]), True),
+        (np.float32([np.inf]), np.float32([-np.inf]), True),
+        (np.float32([1.0]), np.float64([1.0]), True),
+        (np.int64([1, 2]), np.int64([1, 3]), True),
+        (np.float32([1.0, 1e-6]), np.float32([1.0, 2e-6]), True),
+    ],
+)
+def test_results_are_compared_element_by_element(got: Any, expected: Any, wrong: bool) -> None:
+    family = Family("x", "", lambda d: "", elementwise=True, share={"float32": 1e-6})
+    assert bool(family.mismatch(got, expected)) == wrong
+
+
+def test_slopes_that_differences_contradict_fail(tmp_path: Path) -> None:
+    source = (
+        "@tf.custom_gradient\ndef f(x):\n    return tf.reduce_sum(x * x), lambda dy: dy * x\n"
+        "derivatives(tf, show, f, [[1.0, 2.0]], 'tape', second=False)\n"
+    )
+    session = FamilySession(FAMILIES["tapes"], tmp_path)
+    message = session.judge(source).message
+    session.close()
+    assert "first slope" in message
+    assert "differences give" in message
+
+
+def test_program_that_ends_its_process_is_a_failure(tmp_path: Path) -> None:
+    session = FamilySession(FAMILIES["tapes"], tmp_path)
+    message = session.judge("import os\nif hasattr(tf, 'Session'):\n    os._exit(3)\n").message
+    again = session.judge("show('x', 1)\n").message
+    session.close()
+    assert "crash: the process ended with status 3" in message
+    assert not again
+
+
+@pytest.mark.parametrize(
+    ("history", "explained"),
+    [
+        ([(0, 1, "add", 2.0), (2, 3, "read", 7.0)], True),
+        ([(0, 3, "add", 2.0), (1, 2, "read", 5.0)], True),
+        ([(0, 1, "add", 2.0), (2, 3, "read", 5.0)], False),
+        ([(0, 9, "assign", 1.0), (0, 9, "add", 2.0), (10, 11, "read", 1.0)], True),
+        ([(0, 9, "assign", 1.0), (0, 9, "add", 2.0), (10, 11, "read", 2.0)], False),
+    ],
+)
+def test_calls_of_threads_need_an_order(history: Any, explained: bool) -> None:
+    assert _linearizable(history, 5.0) == explained
+
+
+def test_known_differences_name_families_and_reasons() -> None:
+    for difference in differences():
+        assert difference.family in FAMILIES
+        assert len(difference.reason) > 40
+        assert difference.program or difference.message
+    assert explanation("edges", "tf.math.erf(x)", "y: nan") is not None
+    assert explanation("calls", "tf.math.erf(x)", "y: nan") is None
+
+
+def test_kinds_of_messages_leave_values_out() -> None:
+    assert kind_of("y: 1 of 3 elements differ; at 2: 1.5") == kind_of("y: 2 of 4 elements differ; at 0: -3e-5")
+
+
+def test_unknown_family_is_a_wrong_call(command: Any) -> None:
+    status, _, errors = command("fuzz", "--family=none")
+    assert status == 2
+    assert "family 'none' is not known" in errors
+
+
+def test_command_says_what_was_judged(command: Any, tmp_path: Path) -> None:
+    status, output, _ = command("fuzz", "--family=calls", "--seed=1", "--programs=4", f"--store={tmp_path}")
+    assert status == 0
+    assert "calls: 4 programs" in output
+    assert "0 failures" in output
+
+
+def test_refusals_of_both_are_no_failure() -> None:
+    session = FamilySession(FAMILIES["pipelines"], Path())
+    verdict = session.compare(Run({}, error="ValueError: a"), Run({}, error="InvalidArgumentError: b"))
+    session.close()
+    assert verdict.refused
+    assert not verdict.message
