@@ -70,7 +70,7 @@ def _onnxruntime(proto: onnx.ModelProto, names: list[str], feeds: Mapping[str, A
     try:
         import onnxruntime
     except ImportError as e:
-        raise InvalidArgumentError("a comparison needs ONNX Runtime: pip install onnxruntime") from e
+        raise InvalidArgumentError("a comparison needs ONNX Runtime: pip install timberframe-onnx[compare]") from e
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
