@@ -148,6 +148,8 @@ endif
 	@time $(BIN)/conformance mutants --lazy
 	@echo "== 5,000 damaged files"
 	@time $(BIN)/conformance hostile --count 5000
+	@echo "== 1,000 damaged ONNX models"
+	@time $(BIN)/python plugins/onnx/tests/damage.py --count 1000
 	@echo "== killed writers of checkpoints"
 	@time $(BIN)/python frontend/tests/killing/kill_writer.py --kills 200 --everywhere
 	@echo "== killed trainings"

@@ -13,27 +13,27 @@ import ml_dtypes
 import numpy as np
 from onnx import TensorProto
 
-import timberframe as tf
+import timberframe_core.dtypes as dtypes
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 NATIVE = {
-    TensorProto.FLOAT: tf.float32,
-    TensorProto.UINT8: tf.uint8,
-    TensorProto.INT8: tf.int8,
-    TensorProto.UINT16: tf.uint16,
-    TensorProto.INT16: tf.int16,
-    TensorProto.INT32: tf.int32,
-    TensorProto.INT64: tf.int64,
-    TensorProto.STRING: tf.string,
-    TensorProto.BOOL: tf.bool,
-    TensorProto.FLOAT16: tf.float16,
-    TensorProto.DOUBLE: tf.float64,
-    TensorProto.UINT32: tf.uint32,
-    TensorProto.UINT64: tf.uint64,
-    TensorProto.COMPLEX64: tf.complex64,
-    TensorProto.COMPLEX128: tf.complex128,
-    TensorProto.BFLOAT16: tf.bfloat16,
+    TensorProto.FLOAT: dtypes.float32,
+    TensorProto.UINT8: dtypes.uint8,
+    TensorProto.INT8: dtypes.int8,
+    TensorProto.UINT16: dtypes.uint16,
+    TensorProto.INT16: dtypes.int16,
+    TensorProto.INT32: dtypes.int32,
+    TensorProto.INT64: dtypes.int64,
+    TensorProto.STRING: dtypes.string,
+    TensorProto.BOOL: dtypes.bool_,
+    TensorProto.FLOAT16: dtypes.float16,
+    TensorProto.DOUBLE: dtypes.float64,
+    TensorProto.UINT32: dtypes.uint32,
+    TensorProto.UINT64: dtypes.uint64,
+    TensorProto.COMPLEX64: dtypes.complex64,
+    TensorProto.COMPLEX128: dtypes.complex128,
+    TensorProto.BFLOAT16: dtypes.bfloat16,
 }
 """Element types that a dtype of the graph holds as they are."""
 
@@ -100,7 +100,7 @@ def to_codes(array: Array, element: int) -> Array:
     if is_integer(element):
         codes: Array = (array.astype(np.int8) & ((1 << CODED[element][1]) - 1)).astype(np.uint8)
         return codes
-    return np.ascontiguousarray(array).view(np.uint8)
+    return np.asarray(array, order="C").view(np.uint8)
 
 
 def from_codes(codes: Array, element: int) -> Array:

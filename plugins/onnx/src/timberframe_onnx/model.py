@@ -51,7 +51,10 @@ def import_model(
     placeholders. name: the name scope; the model's own name if None. Weights become constants.
     """
     model, folder = read(source)
-    with (graph or tf.get_default_graph()).as_default(), tf.name_scope(scope_name(name or model.graph.name or "model")):
+    with (
+        (graph or tf.get_default_graph()).as_default(),
+        tf.name_scope(scope_name(name or str(model.graph.name) or "model")),
+    ):
         given = {k: tf.convert_to_tensor(v) for k, v in (inputs or {}).items()}
         ports = _inputs(model)
         unknown = sorted(set(given) - {p.name for p in ports})
@@ -123,6 +126,15 @@ class Model:
         structure = tuple(structure_of(p, feeds.get(p.name), self._by_shapes) for p in self.inputs)
         return self._running(structure).run([(p, feeds.get(p.name)) for p in self.inputs])
 
+    def explain(self, feeds: Mapping[str, Any] | None = None) -> Any:
+        """Returns where each operation would run and why, as `tf.Session.explain` does; feeds give shapes.
+
+        A model whose graph depends on lengths or shapes of its inputs needs feeds.
+        """
+        given = feeds or {}
+        structure = tuple(structure_of(p, given.get(p.name), self._by_shapes) for p in self.inputs)
+        return self._running(structure).explain([(p, given[p.name]) for p in self.inputs if p.name in given])
+
     def _running(self, structure: tuple[Structure, ...]) -> _Running:
         """The graph for inputs of these lengths or shapes; the most recent ones are kept."""
         if structure not in self._graphs:
@@ -157,18 +169,25 @@ class _Running:
         self.session = model.session(self.graph)
         self.tensors = [t for fetch in self.fetches.values() for t in fetch.tensors]
 
+    def explain(self, feeds: list[tuple[Port, Any]]) -> Any:
+        return self.session.explain(self.tensors, self._fed(feeds) if feeds else None)
+
     def run(self, feeds: list[tuple[Port, Any]]) -> dict[str, Any]:
-        fed = {}
-        for (port, value), tensors in zip(feeds, self.fed, strict=True):
-            items = list(value) if port.is_list and value is not None else [value]
-            for tensor, item in zip(tensors, items, strict=False):
-                fed[tensor] = port.array(item)
-        arrays = self.session.run(self.tensors, fed)
+        arrays = self.session.run(self.tensors, self._fed(feeds))
         found, at = {}, 0
         for name, fetch in self.fetches.items():
             found[name] = fetch.value(arrays[at : at + len(fetch.tensors)])
             at += len(fetch.tensors)
         return found
+
+    def _fed(self, feeds: list[tuple[Port, Any]]) -> dict[Tensor, Any]:
+        """What the placeholders are fed."""
+        fed = {}
+        for (port, value), tensors in zip(feeds, self.fed, strict=True):
+            items = list(value) if port.is_list and value is not None else [value]
+            for tensor, item in zip(tensors, items, strict=False):
+                fed[tensor] = port.array(item)
+        return fed
 
 
 __all__ = ["Imported", "InvalidModelError", "Model", "import_model", "load"]

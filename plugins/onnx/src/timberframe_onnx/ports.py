@@ -86,6 +86,8 @@ class Port:
 
 def port_of(info: onnx.ValueInfoProto, what: str) -> Port:
     """Returns the input or output that a model declares."""
+    if not isinstance(info.name, str):
+        raise InvalidModelError(f"an {what} has the name {info.name}; names must be UTF-8")
     kind, of_lists, proto = TENSOR, False, info.type
     if proto.HasField("optional_type"):
         kind, proto = OPTIONAL, proto.optional_type.elem_type

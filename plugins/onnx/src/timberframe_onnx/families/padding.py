@@ -53,11 +53,10 @@ def _repeated(x: Tensor, rank: int, mode: str, before: Tensor, after: Tensor) ->
     """Padding by elements of the tensor itself: each place of the result says which."""
     first, last = static(before), static(after)
     for axis in range(rank):
-        known = first is not None and last is not None
-        if known and first[axis] == last[axis] == 0:
-            continue
         size = sizes(x)[axis]
-        if known and size is not None:
+        if first is not None and last is not None and first[axis] == last[axis] == 0:
+            continue
+        if first is not None and last is not None and size is not None:
             place: Any = np.arange(-first[axis], size + last[axis])
             x = tf.gather(x, tf.constant(_source(np, place, mode, size)), axis=axis)
         else:

@@ -86,7 +86,12 @@ class Node:
 
 
 def sizes(tensor: Tensor) -> list[int | None]:
-    """Returns the sizes of a tensor of known rank, None for those that are known only when the model runs."""
+    """Returns the sizes of a tensor, None for those that are known only when the model runs.
+
+    Raises UnknownBeforeRun where the rank is not known.
+    """
+    if tensor.shape.ndims is None:
+        raise UnknownBeforeRun("the rank of an input")
     found: list[int | None] = tensor.shape.as_list()
     return found
 

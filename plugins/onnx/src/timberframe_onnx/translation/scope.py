@@ -101,6 +101,9 @@ class Scope:
 
     def add_node(self, proto: onnx.NodeProto) -> None:
         """Translates one node. What cannot be translated is noted; its outputs and what needs them are left out."""
+        names = (proto.op_type, proto.domain, proto.name, *proto.input, *proto.output)
+        if not all(isinstance(name, str) for name in names):
+            raise InvalidModelError(f"a node has the names {names}; names must be UTF-8")
         domain = "" if proto.domain == "ai.onnx" else proto.domain
         opset = self.opsets.get(domain)
         attributes = {a.name: attribute_value(a) for a in self.attributes_of(proto)}
