@@ -102,7 +102,7 @@ def some_ops() -> list[OpDef]:
     return [op for op in registry.all_ops() if op.name in of_levels or in_share(op.name, share)]
 
 
-OP_SHARES = 8
+OP_SHARES = 16
 
 
 @pytest.mark.parametrize("suite", [name for name in SUITES if name not in EXHAUSTIVE])

@@ -17,7 +17,7 @@ from timberframe_conformance.suites import SUITES
 from timberframe_conformance.target import Target
 from timberframe_core.ops.definition import registry
 
-SHARES = 4
+SHARES = 8
 README = Path(__file__).parents[1] / "README.md"
 
 

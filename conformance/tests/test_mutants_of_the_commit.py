@@ -1,4 +1,4 @@
-"""An eighth of the mutants, the share of the commit, and those of files changed last, on the preferred device."""
+"""A sixteenth of the mutants, the share of the commit, and those of files changed last, on the preferred device."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from timberframe_core.runtime.devices import devices_for
 pytestmark = pytest.mark.slow
 
 MOST_CHANGED = 12
-SHARES = 8
+SHARES = 16
 
 
 def chosen_mutants() -> list[str]:
