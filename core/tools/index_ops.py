@@ -24,4 +24,5 @@ def index_as_text() -> str:
 
 
 if __name__ == "__main__":
+    index.FILE.write_text("{}\n")  # the modules that it names may have moved
     index.FILE.write_text(index_as_text())

@@ -35,8 +35,9 @@ class Native:
     """What the builder of a native kernel returns.
 
     function: address of a C function of type tf_kernel. parameters: its int64 words. reasons: `reasons[i - 1]` is the
-    message for reason i of tf_fail, a str.format template in which {0} to {3} are the details. owner: what must live
-    for as long as the kernel may run, such as the library that has the function, or what `parameters` point to.
+    message for reason i of tf_fail, a str.format template in which {0} to {3} are the details, and {0:double} is the
+    double whose bits a detail has. owner: what must live for as long as the kernel may run, such as the library that
+    has the function, or what `parameters` point to.
     """
 
     name: str
@@ -117,12 +118,21 @@ def tensor_row(number: int, data: int, shape: tuple[int, ...]) -> tuple[Any, ...
     return (TENSOR.itemsize, number, data, size, len(shape), 0, shape + padding, strides + padding)
 
 
+class _Detail(int):
+    """A detail of an error, which its format may take for the bits of a double."""
+
+    def __format__(self, spec: str) -> str:
+        if spec != "double":
+            return super().__format__(spec)
+        return str(struct.unpack("<d", struct.pack("<q", self))[0])
+
+
 def failure(
     op: str, node: str, code: int, reason: int, details: Sequence[int], reasons: Sequence[str], context: str = ""
 ) -> OpError:
     """The exception for what a native kernel returned; `context` (device, line of the program) follows the words."""
     if 0 < reason <= len(reasons):
-        text = reasons[reason - 1].format(*details)
+        text = reasons[reason - 1].format(*map(_Detail, details))
     else:
         text = f"the kernel returned code {code}, reason {reason}, details {list(details)}; it has no words for that"
     return CODES.get(code, InternalError)(f"{op} '{node}': {text}{context}", node)

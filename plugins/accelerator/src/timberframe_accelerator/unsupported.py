@@ -20,7 +20,8 @@ _BY_REASON = {
     _SMALL: ("CropAndResize", "CropAndResizeGradBoxes", "CropAndResizeGradImage", "Dequantize",
              "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxArgsGradient", "FakeQuantWithMinMaxVars",
              "FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannel",
-             "FakeQuantWithMinMaxVarsPerChannelGradient"),
+             "FakeQuantWithMinMaxVarsPerChannelGradient", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3",
+             "QuantizeAndDequantizeV4", "QuantizeAndDequantizeV4Grad", "QuantizeV2"),
     _CHANCE: ("FractionalAvgPool", "FractionalAvgPoolGrad", "FractionalMaxPool", "FractionalMaxPoolGrad"),
     _SHOWN: ("Assert",),
 }  # fmt: skip
