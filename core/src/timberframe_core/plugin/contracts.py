@@ -358,10 +358,7 @@ class Device(Protocol):
         """Takes back the failures of `inject_failure` that no work has met yet, and gives their kinds."""
 
     def close(self) -> None:
-        """Gives back what the device holds.
-
-        Called once, when the process ends and its threads have ended, on the device made last first.
-        """
+        """Gives back what it holds; called once, when the process and its threads end, the device made last first."""
 
     def variable(self, name: str, number: int, dtype: DType) -> Variable:
         """The state of a variable on this device, without a value if it is new; `number` gives the order of locks.
