@@ -11,6 +11,7 @@ from timberframe_conformance.options import Options
 from timberframe_conformance.suites import errors
 from timberframe_conformance.target import open_target
 from timberframe_core.ops.definition import registry
+from timberframe_sdk.native import worded
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +34,7 @@ def test_each_number_in_a_kernels_message_is_checked(monkeypatch):
             checked[template] |= set()
             for i in placeholders(template):
                 changed = [d + (k == i) for k, d in enumerate(details)]
-                other = text.replace(template.format(*details), template.format(*changed))
+                other = text.replace(worded(template, details), worded(template, changed))
                 if details[i] and not re.search(sample.match, other, re.S):  # a kernel may report 0 if it has no number
                     checked[template].add(i)
         raised_by_kernels.clear()

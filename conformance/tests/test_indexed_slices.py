@@ -19,7 +19,7 @@ from timberframe_core.errors import NotFoundError, UnimplementedError
 from timberframe_core.gradients.reverse import is_differentiable
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.ops.definition import registry
-from timberframe_core.ops.definition.opdef import NotDifferentiable, OpDef
+from timberframe_core.ops.definition.opdef import MissingGradient, NotDifferentiable, OpDef
 
 tf: Any = timberframe
 SAMPLES = 12
@@ -28,7 +28,7 @@ SAMPLES = 12
 
 def is_candidate(op: OpDef) -> bool:
     handles = any(a.dtype in (resource, variant) for a in (*op.inputs, *op.outputs))
-    differentiable = op.gradient is not None and not isinstance(op.gradient, NotDifferentiable)
+    differentiable = op.gradient is not None and not isinstance(op.gradient, MissingGradient | NotDifferentiable)
     return differentiable and is_callable(op) and not op.stateful and not handles and ">" not in op.name
 
 

@@ -6,6 +6,8 @@ import pytest
 
 import timberframe as tf
 from timberframe.__main__ import describe_op, main
+from timberframe_core.plugin import loader
+from timberframe_sdk.reference import reference_kernels
 
 
 @pytest.mark.parametrize(
@@ -33,7 +35,12 @@ def test_few_dtypes_that_an_op_is_defined_for_are_shown_by_name() -> None:
 
 
 def test_kernels_by_reference_are_shown_as_fallbacks(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["kernels", "Dequantize", "--device", "cpu"])
+    kernels = loader.registry.kernels
+    kernels.register(reference_kernels("ACME", ["Relu"]), "acme")
+    try:
+        main(["kernels", "Relu", "--device", "acme"])
+    finally:
+        kernels.unregister("acme")
     assert " fallback  [" in capsys.readouterr().out
 
 

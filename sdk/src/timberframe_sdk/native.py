@@ -127,12 +127,17 @@ class _Detail(int):
         return str(struct.unpack("<d", struct.pack("<q", self))[0])
 
 
+def worded(template: str, details: Sequence[int]) -> str:
+    """Returns the message of one of a kernel's reasons, with its details."""
+    return template.format(*map(_Detail, details))
+
+
 def failure(
     op: str, node: str, code: int, reason: int, details: Sequence[int], reasons: Sequence[str], context: str = ""
 ) -> OpError:
     """The exception for what a native kernel returned; `context` (device, line of the program) follows the words."""
     if 0 < reason <= len(reasons):
-        text = reasons[reason - 1].format(*map(_Detail, details))
+        text = worded(reasons[reason - 1], details)
     else:
         text = f"the kernel returned code {code}, reason {reason}, details {list(details)}; it has no words for that"
     return CODES.get(code, InternalError)(f"{op} '{node}': {text}{context}", node)

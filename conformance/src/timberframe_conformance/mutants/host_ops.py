@@ -28,7 +28,7 @@ def _with_inputs(r: Replacements, change: Callable[[Any, int, Any], Any]) -> Non
 
         return changed
 
-    r.replace(host_steps, "HostCall", make)
+    r.replace(host_steps, "RunCall", make)
 
 
 @seam_mutant("stale-host-copy", "a host op gets the copy that was made of its input in the run before", SUITE)

@@ -85,10 +85,10 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
             yield from _plain_cases(op, combinations, "none", _none)
         elif op.name == "PreventGradient" or isinstance(op.gradient, MissingGradient):
             yield from _plain_cases(op, combinations, "refused", _refused)
-        elif op.gradient is not None:
+        elif op.gradient is not None and combinations:
             yield from _cases(op, combinations)
-            yield from kink_cases(op, _real(combinations))
-            yield from limit_cases(op, _real(combinations))
+            yield from kink_cases(op, _real(op, combinations))
+            yield from limit_cases(op, _real(op, combinations))
 
 
 def _cases(op: OpDef, combinations: Sequence[Types]) -> Iterator[Case]:
@@ -121,11 +121,15 @@ def _cases(op: OpDef, combinations: Sequence[Types]) -> Iterator[Case]:
             yield from (_case(Trial(op, found[0], s, n), "first", _first) for n, s in empty_sample(op, found[0]))
 
 
-def _real(combinations: Sequence[Types]) -> Types:
-    """The dtypes to try kinks in: real ones, float64 or float32 if possible."""
+def _real(op: OpDef, combinations: Sequence[Types]) -> Types:
+    """Returns the dtypes to try kinks in: those of networks, whatever else the device holds; real ones if possible."""
     order = ("float64", "float32", "float16", "bfloat16")
-    ranks = {types: [order.index(t) if t in order else len(order) for t in floating(types)] for types in combinations}
-    return min(combinations, key=lambda types: min(ranks[types], default=len(order)))
+
+    def rank(types: Types) -> tuple[bool, int]:
+        ranks = [order.index(t) if t in order else len(order) for t in floating(types)]
+        return level_of(op, types) == BREADTH, min(ranks, default=len(order))
+
+    return min(combinations, key=rank)
 
 
 Run = Callable[[Trial, str, "Target"], Measured | None]

@@ -142,7 +142,7 @@ def _errors(bits_input: bool) -> Callable[[], Iterator[ErrorSample]]:
         yield ErrorSample([x, one, one, *number], "axis is 2 for an input of rank 2", {"axis": 2})
         yield ErrorSample([x, two, two, *number], r"input_min has shape \(2,\); it must be \(3,\)", {"axis": 1})
         low = Arg(values=np.float32(0.5))
-        yield ErrorSample([x, one, low, *number], "input_min is 1.0 and input_max 0.5", {"range_given": True})
+        yield ErrorSample([x, one, low, *number], "input_min is 1.0 and input_max 0.5; ", {"range_given": True})
 
     return errors
 
