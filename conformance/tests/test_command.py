@@ -229,7 +229,7 @@ def test_compare_labels_regression_and_fix(command: Any, reports: tuple[Path, Pa
 
 def test_report_makes_a_page_of_several_runs(command: Any, reports: tuple[Path, Path], tmp_path: Path) -> None:
     page = tmp_path / "run.html"
-    status, _, _ = command("report", *map(str, reports), f"--output={page}")
+    status, _, _ = command("report", *map(str, reports), f"--html={page}")
     assert status == 0
     text = page.read_text()
     assert "made up \\u003cfor> this test" in text

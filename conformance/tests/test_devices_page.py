@@ -46,8 +46,17 @@ def test_a_waived_failure_reaches_no_badge() -> None:
 
 
 def test_devices_are_listed_with_their_levels() -> None:
-    (row,) = (line for line in devices_page([run("fail")]).splitlines() if line.startswith("|`/device:ACME:0`"))
-    assert row == r"|`/device:ACME:0`|A\|B One|not reached|not run|not run|not run|2|1|0.1.0|2026-02-03|"
+    lines = devices_page([run("fail")]).splitlines()
+    first = lines.index("|device|`/device:ACME:0`|")
+    assert lines[first + 1 : first + 11] == [
+        "|-|-|", r"|model|A\|B One|", "|core|not reached|", "|inference|not run|", "|training|not run|",
+        "|breadth|not run|", "|cases|2|", "|failing|1|", "|suite|0.1.0|", "|run on|2026-02-03|",
+    ]  # fmt: skip
+
+
+def test_a_device_that_is_the_processor_by_a_driver_says_so() -> None:
+    found = Run({**DEVICE, "driver": "1.0", "details": {"platform": "OpenXX"}}, {"processor": "One"}, [], 1.0)
+    assert r"|model|A\|B One: the machine's processor, by OpenXX|" in devices_page([found])
 
 
 def test_the_page_of_devices_is_what_the_reports_make() -> None:

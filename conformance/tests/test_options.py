@@ -60,7 +60,7 @@ def test_option_that_would_change_nothing_is_a_wrong_call(command: Any, call: st
     assert (status, errors) == (2, f"conformance: {named}: no effect; only options that have one are allowed\n")
 
 
-@pytest.mark.parametrize("call", ["bench --json", "report --output", "report --markdown"])
+@pytest.mark.parametrize("call", ["bench --json", "report --html", "report --markdown"])
 def test_file_without_a_folder_is_a_wrong_call(command: Any, call: str, tmp_path: Path) -> None:
     name, option = call.split()
     files = ["report.json"] if name == "report" else []
@@ -73,7 +73,7 @@ def test_file_without_a_folder_is_a_wrong_call(command: Any, call: str, tmp_path
 def test_report_of_benches_alone_is_for_a_page(command: Any, option: str) -> None:
     bench = Path(__file__).parents[1] / "results" / "models-CPU-1.json"
     status, _, errors = command("report", str(bench), *filter(None, [option]))
-    assert (status, "1 bench without a report of a run; --output alone is required" in errors) == (2, True)
+    assert (status, "1 bench without a report of a run; --html alone is required" in errors) == (2, True)
 
 
 def test_name_that_no_measurement_has_is_a_wrong_call(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -239,7 +239,7 @@ def test_benches_alone_are_a_page_with_roofline_and_scaling(browser: Any, comman
     for name, content in benches.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
     page = tmp_path / "page.html"
-    assert command("report", *(str(tmp_path / f"{n}.json") for n in benches), f"--output={page}")[0] == 0
+    assert command("report", *(str(tmp_path / f"{n}.json") for n in benches), f"--html={page}")[0] == 0
     browser.open(page, height=6000)
     titles = browser.evaluate(TITLES)
     assert browser.errors == []

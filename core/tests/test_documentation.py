@@ -9,7 +9,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted(
-    path for pattern in ("*.md", "docs/*.md", "*/README.md", "plugins/*/README.md") for path in ROOT.glob(pattern)
+    path
+    for pattern in ("*.md", "docs/**/*.md", "*/README.md", "plugins/*/README.md", "examples/*/README.md")
+    for path in ROOT.glob(pattern)
+    if not {"build", "reference"} & set(path.relative_to(ROOT).parts)
 )
 
 BUILT = ("plugins/cpu/build/",)
@@ -20,6 +23,11 @@ BUILT = ("plugins/cpu/build/",)
 def test_links_lead_to_files(document: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text())
     assert not [link for link in links if not (document.parent / link).exists()]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_are_called_by_titles(document: Path) -> None:
+    assert not re.findall(r"\[[^]\[]*\.md\]\([^)]*\)", document.read_text())
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -41,6 +41,7 @@ html_title = "Timberframe"
 templates_path = ["templates"]
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = ["filter.js"]
 html_extra_path = ["extra/index.html"]
 html_show_sourcelink = False
 html_copy_source = False

@@ -24,6 +24,17 @@ conformance suite, and the dtypes that the kernels of each device take. Measured
 conformance/results; [all of them](../accuracy.md) are in one table. Examples begin with `import numpy as np` and
 `import timberframe as tf`; they were run on the CPU while this page was built."""
 
+ACCURACY = """# Measured accuracies
+
+The worst error that the conformance suite found for each op, device and dtype. It is in ULP, units in the last place: 0.5 is
+what correct rounding costs, 1 the distance of neighbouring numbers of the dtype. In parentheses is how much of the op's
+limit that is; each op's page says where its limit comes from. A device whose cell is empty was not measured on that op:
+`conformance run --device=cpu --op Tanh --json FILE` does it. Figures are of the newest report of each device in
+conformance/results; [Devices](../devices.md) has what they were run with.
+
+"""
+"""What the page of measured accuracies begins with."""
+
 
 @dataclass
 class Facts:
@@ -83,7 +94,7 @@ def accuracy_table(found: Sequence[Measured]) -> str:
         (m.device, m.dtypes, f"{m.ulp:.3g}", f"{m.share:.0%}", f"{m.cases:,}", f"{m.failing:,}", m.date)
         for m in sorted(found, key=lambda m: (m.dtypes, m.device))
     ]
-    heads = ("accuracy measured on", "dtype", "worst error (ULP)", "of what is allowed", "cases", "failing", "date")
+    heads = ("accuracy measured on", "dtype", "worst error (ULP)", "part of its limit", "cases", "failing", "date")
     return table(heads, rows)
 
 
@@ -109,24 +120,19 @@ def slug(name: str) -> str:
 
 
 def accuracy_page(found: Mapping[str, Sequence[OpDef]], accuracies: Mapping[str, Sequence[Measured]]) -> str:
-    """Measured accuracies of all ops, devices side by side."""
+    """Measured accuracies: a row for each op, a column for each device, which `static/filter.js` filters."""
     devices = sorted({m.device for ms in accuracies.values() for m in ms})
-    rows = []
-    for family, ops in found.items():
-        for op in ops:
-            by_dtypes: dict[str, dict[str, Measured]] = {}
-            for m in accuracies.get(op.name, ()):
-                by_dtypes.setdefault(m.dtypes, {})[m.device] = m
-            link = f"[{op.name}](ops/{family}.md#{slug(op.name)})"
-            for dtypes, on in sorted(by_dtypes.items()):
-                cells = (f"{on[d].ulp:.3g} ({on[d].share:.0%})" if d in on else "" for d in devices)
-                rows.append((link, dtypes, op_facts.kind_of_tolerance(op, dtypes), *cells))
+    rows = [
+        (f"[{op.name}](ops/{family}.md#{slug(op.name)})", *(_of_device(accuracies[op.name], d) for d in devices))
+        for family, ops in found.items()
+        for op in ops
+        if op.name in accuracies
+    ]
     rows.sort(key=lambda row: row[0].lower())
-    text = (
-        "# Measured accuracies\n\nThe worst error in ULP (units in the last place of the dtype) that the conformance "
-        "suite found, and how much of what is allowed that is; from the newest report of each device in "
-        "conformance/results. [devices.md](../devices.md) has what they were run with. An op or dtype that is not here "
-        "was not part of the levels that those reports tried: `conformance run --device=cpu --op Tanh --json FILE` "
-        "measures it.\n\n"
-    )
-    return text + table(("op", "dtype", "tolerance", *devices), rows)
+    return ACCURACY + table(("op", *devices), rows)
+
+
+def _of_device(found: Sequence[Measured], device: str) -> str:
+    """An op's worst errors on a device, by dtype."""
+    of_device = sorted((m for m in found if m.device == device), key=lambda m: m.dtypes)
+    return ", ".join(f"{m.dtypes or 'no dtype'} {m.ulp:.3g} ({m.share:.0%})" for m in of_device)

@@ -125,7 +125,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
 
 def _add_report(report: argparse.ArgumentParser) -> None:
     report.add_argument("files", type=Path, nargs="+", metavar="FILE.json", help="of `run --json` or `bench --json`")
-    report.add_argument("--output", type=Path, metavar="PAGE.html", help="write a page of all of them")
+    report.add_argument("--html", type=Path, metavar="FILE", help="write a page of all of them")
     report.add_argument("--markdown", type=Path, metavar="FILE", help="write a list of the devices")
     report.add_argument("--badges", type=Path, metavar="DIR", help="write a badge for each device and level, as SVG")
     report.add_argument("--junit", type=Path, metavar="FILE", help="of one report")
@@ -332,7 +332,7 @@ def _report(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.reports.merge import load_all
     from timberframe_conformance.reports.terminal import summary, waiting
 
-    require_folders(given.output, given.junit, given.markdown)
+    require_folders(given.html, given.junit, given.markdown)
     try:
         with waiting(console, 1.0) as update:
             runs, benches = load_all(given.files, lambda path: update(0.0, f"reading {path}"))
@@ -340,10 +340,10 @@ def _report(given: argparse.Namespace, console: Console) -> int:
         raise UsageError(str(e)) from e
     if given.junit and len(runs) != 1:
         raise UsageError(f"--junit with {len(runs)} reports of runs; one is required")
-    if not runs and (given.markdown or given.badges or not given.output):
-        raise UsageError(f"{counted(len(benches), 'bench')} without a report of a run; --output alone is required")
-    if given.output:
-        given.output.write_text(html(runs, benches) if runs else bench_html(benches), encoding="utf-8")
+    if not runs and (given.markdown or given.badges or not given.html):
+        raise UsageError(f"{counted(len(benches), 'bench')} without a report of a run; --html alone is required")
+    if given.html:
+        given.html.write_text(html(runs, benches) if runs else bench_html(benches), encoding="utf-8")
     if given.junit:
         given.junit.write_text(junit(runs[0]))
     if given.markdown:
@@ -351,7 +351,7 @@ def _report(given: argparse.Namespace, console: Console) -> int:
         given.markdown.write_text(devices_page(runs, badges), encoding="utf-8")
     if given.badges:
         _write_badges(given.badges, runs)
-    if not (given.output or given.junit or given.markdown or given.badges):
+    if not (given.html or given.junit or given.markdown or given.badges):
         for run in runs:
             summary(console, run)
     return OK

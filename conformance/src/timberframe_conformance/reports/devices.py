@@ -13,8 +13,10 @@ from timberframe_conformance.reports.summary import Run
 
 _HEAD = """# Devices
 
-What the conformance suite found about devices, from their newest reports. `conformance todo --device=NAME --level L`
-says what a level asks for, and `conformance report REPORTS --markdown PAGE --badges FOLDER` makes this page.
+What the conformance suite found about devices, from their newest reports. Levels: *core* is what a perceptron and LeNet
+need, *inference* what frozen networks need, *training* their training steps, *breadth* every op and dtype that TensorFlow
+has a kernel for. `conformance todo --device=NAME --level L` says what a level asks for, and
+`conformance report REPORTS --markdown PAGE --badges FOLDER` makes this page.
 """
 _BREADTH = """## Breadth
 
@@ -30,17 +32,20 @@ def devices_page(runs: Sequence[Run], badges: str = "") -> str:
     badges: the folder of their badges, as the page names it; without one it has none.
     """
     shown = newest(runs)
-    heads = ("device", "model", *LEVELS, "cases", "failing", "suite", "run on")
-    rows = [heads, ("-",) * len(heads), *(_row(run) for run in shown)]
-    table = "\n".join(f"|{'|'.join(row)}|" for row in rows)
+    columns = [("device", "-", "model", *LEVELS, "cases", "failing", "suite", "run on"), *map(_column, shown)]
+    table = "\n".join(f"|{'|'.join(row)}|" for row in zip(*columns, strict=True))
     sections = "\n".join(_section(run, badges) for run in shown)
     return f"{_HEAD}\n{table}\n\n{_BREADTH}\n{breadth_table(shown)}\n\n{sections}"
 
 
-def _row(run: Run) -> tuple[str, ...]:
+def _column(run: Run) -> tuple[str, ...]:
+    """The device's column of the table: its heading, what is beneath it, and facts."""
     device, counts = run.device, run.counts
+    model = _cell(" ".join(str(device.get(k, "")) for k in ("vendor", "model")))
+    if device.get("driver") and device.get("model") == run.environment.get("processor"):
+        model += f": the machine's processor, by {device.get('details', {}).get('platform', 'a driver')}"
     return (
-        f"`{device['spec']}`", _cell(" ".join(str(device.get(k, "")) for k in ("vendor", "model"))),
+        f"`{device['spec']}`", "-", model,
         *(_level(run, level) for level in LEVELS), f"{len(run.results):,}", f"{sum(counts[v] for v in FAILING):,}",
         run.suite_version, str(run.environment.get("date", ""))[:10],
     )  # fmt: skip
