@@ -28,7 +28,7 @@ from cc import gcc
 WORKSPACE = Path(__file__).resolve().parents[1]
 DIST = WORKSPACE / "dist"
 PLUGINS = ("plugins/accelerator", "plugins/opencl", "plugins/cuda", "plugins/ray", "plugins/onnx")
-PURE = ("core", "frontend", "sdk", "conformance", *PLUGINS)
+PURE = ("core", "frontend", "sdk", "conformance", *PLUGINS, "serving")
 CPU = WORKSPACE / "plugins" / "cpu"
 ARCHITECTURES = ("x86_64", "aarch64")
 GLIBC = "2.28"

@@ -24,6 +24,7 @@ ALLOWED = {
     "plugins/cuda/src": {"timberframe_core", "timberframe_sdk", "timberframe_accelerator", "timberframe_cuda"},
     "plugins/ray/src": {"timberframe_sdk", "timberframe_ray"},
     "plugins/onnx/src": {"timberframe_core", "timberframe", "timberframe_onnx"},
+    "serving/src": {"timberframe_core", "timberframe", "timberframe_onnx", "timberframe_serving"},
     "conformance/src": {"timberframe_core", "timberframe", "timberframe_sdk", "timberframe_conformance"},
 }
 TEMPLATES = WORKSPACE / "sdk/src/timberframe_sdk/templates"
