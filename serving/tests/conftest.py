@@ -25,6 +25,8 @@ from timberframe_serving.repository import ModelSettings
 from timberframe_serving.server import Hosting, Server
 from timberframe_serving.service import Keys, Limits, Service
 
+sys.path.insert(0, str(Path(__file__).parent))  # tests share modules of this folder
+
 
 def save(folder: Path, factor: float) -> Path:
     """Saves a model that multiplies pairs of numbers."""
@@ -37,7 +39,10 @@ def save(folder: Path, factor: float) -> Path:
     return folder
 
 
-def save_with(folder: Path, build: Callable[[], Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], str]]]) -> Path:
+Built = Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], str]]
+
+
+def save_with(folder: Path, build: Callable[[], Built]) -> Path:
     """Saves a model; build: makes the inputs, outputs and method of each signature in the default graph."""
     made = tf.saved_model
     with tf.Graph().as_default(), tf.Session() as session:

@@ -62,8 +62,8 @@ def _add_fields(message: Any, owner: str, text: str, package: str) -> None:
 def add_messages(package: str, messages: Mapping[str, str], enums: Mapping[str, Mapping[str, int]]) -> None:
     """Adds a package's messages and enums, once, as one file; both are written as those of `schema.py`.
 
-    A nested name such as `OpDef.ArgDef` follows its owner in the tables. A name in a field is the package's own, or else
-    one of `schema.py`.
+    A nested name such as `OpDef.ArgDef` follows its owner in the tables. A name in a field is the package's own, or
+    else one of `schema.py`.
     """
     name = f"timberframe/{package}.proto"
     file = descriptor_pb2.FileDescriptorProto(name=name, package=package, syntax="proto3")
