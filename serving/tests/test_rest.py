@@ -31,7 +31,7 @@ def test_columns_give_outputs(doubling: Any, inputs: Any) -> None:
     assert doubling.http(PREDICT, {"inputs": inputs})[:2] == (200, {"outputs": [[2.0, 4.0]]})
 
 
-@pytest.mark.parametrize("part", ["/versions/1", "/labels/stable"])
+@pytest.mark.parametrize("part", ["/versions/1", "/versions/0", "/labels/stable"])
 def test_a_version_is_asked_by_number_or_label(doubling: Any, part: str) -> None:
     assert doubling.http(f"/v1/models/double{part}:predict", {"instances": [[1, 2]]})[0] == 200
 

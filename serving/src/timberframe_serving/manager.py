@@ -129,6 +129,8 @@ class Manager:
             raise self._why_not(name)
         if label is not None:
             version = self._labelled(name, label)
+        elif version == 0 and 0 not in route.versions:
+            version = None  # clients of OpenVINO mean the newest by it
         found = route.versions.get(route.latest if version is None else version)
         if found is None:
             error = self._reason(name, version)

@@ -156,7 +156,8 @@ class Service:
         model = self.manager.models.get(spec.name)
         if model is None:
             raise NotFoundError(f"model '{spec.name[:200]}': is not known; {sorted(self.manager.models)[:20]} are")
-        if spec.version is None and spec.label is None:
+        newest = spec.version is None or (spec.version == 0 and 0 not in model.versions)
+        if newest and spec.label is None:
             return sorted(model.versions.values(), key=lambda v: -v.number)
         number = spec.version if spec.label is None else model.settings.labels.get(spec.label)
         if number not in model.versions:
