@@ -13,9 +13,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,13 @@ from timberframe_core.errors import InvalidArgumentError, OpError, ResourceExhau
 from timberframe_serving.metrics import Metrics
 from timberframe_serving.signatures import Array, Arrays, Signature
 
-QUICK = 150e-6
+QUICK = 250e-6
 """Seconds under which a run on the event loop costs the others less than the way into a thread and back costs it."""
 _MOST_LANES = 256
-_WEIGHT = 0.1
-"""Of a new time in the running mean of times."""
+_GROWTH = 1.05
+"""How much longer a run may seem than those before it: on a busy machine some take long for no reason of their own."""
+Costs = Mapping[int, float]
+"""Seconds of a run by the bits of its number of rows."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class _Task:
 
 @dataclass
 class _Lane:
-    """The requests of one signature that can go together. costs: seconds of a run by the bits of its number of rows."""
+    """The requests of one signature that can go together, and their costs by the bits of the number of rows."""
 
     signature: Signature
     batched: bool
@@ -92,7 +95,16 @@ class Batcher:
     All but `_compute` runs on the event loop.
     """
 
-    def __init__(self, model: str, settings: BatchingSettings, pool: Executor, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        model: str,
+        settings: BatchingSettings,
+        pool: Executor,
+        metrics: Metrics,
+        costs: Mapping[str, Costs] = MappingProxyType({}),
+    ) -> None:
+        """costs: those that are known from before, by signature."""
+        self._costs = costs
         self._model, self._settings, self._pool, self._metrics = model, settings, pool, metrics
         self._lanes: OrderedDict[Any, _Lane] = OrderedDict()
         self._ready: deque[_Lane] = deque()
@@ -144,7 +156,7 @@ class Batcher:
         key = (signature.name, *(a.shape[1:] for a in arrays)) if batched else (signature.name, None)
         lane = self._lanes.get(key)
         if lane is None:
-            lane = self._lanes[key] = _Lane(signature, batched)
+            lane = self._lanes[key] = _Lane(signature, batched, costs=dict(self._costs.get(signature.name, {})))
             if len(self._lanes) > _MOST_LANES:
                 self._forget()
         return lane, rows
@@ -166,7 +178,7 @@ class Batcher:
     def _learn(self, lane: _Lane, rows: int, seconds: float) -> None:
         bits = rows.bit_length()
         known = lane.costs.get(bits)
-        lane.costs[bits] = seconds if known is None else known + _WEIGHT * (seconds - known)
+        lane.costs[bits] = seconds if known is None else min(seconds, known * _GROWTH)
 
     def _start(self) -> None:
         """Starts batches while threads are free and requests wait, each lane in turn."""

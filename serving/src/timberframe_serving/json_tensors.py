@@ -18,7 +18,8 @@ from timberframe_serving.signatures import Array
 _NUMPY = orjson.OPT_SERIALIZE_NUMPY
 _KINDS = {"f": "iuf", "i": "iu", "u": "iu", "b": "b"}
 """By the kind of a dtype, the kinds of arrays that JSON's numbers may make for it."""
-_WRITTEN = ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_WRITTEN = frozenset(map(np.dtype, "efdbhilqBHILQ?"))
+"""The dtypes that orjson writes."""
 _MOST_DIMENSIONS = 32
 
 
@@ -42,13 +43,14 @@ def dumps(value: Any) -> bytes:
 
 def dumps_arrays(value: Any, arrays: Sequence[Array]) -> bytes:
     """Returns JSON text of a value that holds these arrays. NaN is written bare, as TensorFlow Serving does it."""
-    if all(a.dtype.kind not in "fV" or bool(np.isfinite(_readable(a)).all()) for a in arrays):
-        return orjson.dumps(value, option=_NUMPY)
+    text = orjson.dumps(value, option=_NUMPY)  # which writes null for what is not finite
+    if b"null" not in text or all(a.dtype.kind not in "fV" or np.isfinite(_readable(a)).all() for a in arrays):
+        return text
     return json.dumps(value, default=lambda a: a.tolist(), separators=(",", ":")).encode()
 
 
 def _readable(array: Array) -> Array:
-    return array if array.dtype.name in _WRITTEN or array.dtype.kind in "bO" else array.astype(np.float32)
+    return array if array.dtype in _WRITTEN or array.dtype.kind == "O" else array.astype(np.float32)
 
 
 def plain(array: Array, dtype: DType, binary: bool = False) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from timberframe.saved_model.constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 from timberframe_core.errors import InvalidArgumentError
-from timberframe_serving.batching import Batcher, BatchingSettings
+from timberframe_serving.batching import Batcher, BatchingSettings, Costs
 from timberframe_serving.metrics import Metrics
 from timberframe_serving.models import LoadedModel, LoadSettings, load_model
 from timberframe_serving.signatures import Array, Arrays, Signature
@@ -33,6 +33,7 @@ class Servable:
         self.together: dict[str, bool] = {}
         """By signature: whether rows of several requests may be computed together."""
         self.in_flight = 0
+        self._costs: dict[str, Costs] = {}
         self._close = loaded.close
         self._idle = asyncio.Event()
         self._batcher: Batcher | None = None
@@ -47,7 +48,7 @@ class Servable:
         """Runs every signature at every size of batch, then the recorded requests; raises what they raise."""
         for name, signature in self.signatures.items():
             if signature.outputs:
-                self.together[name] = try_signature(signature, batch_sizes(batching))
+                self.together[name], self._costs[name] = try_signature(signature, batch_sizes(batching))
         for log in recorded_requests(self.folder):
             for chosen, given in arrays_of_log(log):
                 found = self.signature(chosen)
@@ -56,7 +57,7 @@ class Servable:
     def begin(self, batching: BatchingSettings, metrics: Metrics) -> None:
         """Makes it ready for `run`."""
         self._pool = ThreadPoolExecutor(batching.num_batch_threads, f"{self.model}-{self.version}")
-        self._batcher = Batcher(self.model, batching, self._pool, metrics)
+        self._batcher = Batcher(self.model, batching, self._pool, metrics, self._costs)
 
     def signature(self, name: str = "") -> Signature:
         """Returns a signature; "" is `serving_default`, or the only one there is."""

@@ -6,10 +6,9 @@ import hashlib
 import hmac
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from timberframe_core.errors import InvalidArgumentError, MissingFileError, NotFoundError, UnauthenticatedError
 from timberframe_serving import messages
@@ -30,8 +29,7 @@ from timberframe_serving.tensorflow_requests import (
 )
 
 
-@dataclass(frozen=True)
-class Spec:
+class Spec(NamedTuple):
     """Which model, version and signature a request is for; no version and no label is the newest that serves."""
 
     name: str
@@ -89,6 +87,27 @@ class Keys:
             )
 
 
+class _Counted:
+    """What `Service.counted` returns."""
+
+    __slots__ = ("_begin", "_labels", "_metrics")
+
+    def __init__(self, metrics: Metrics, *labels: str) -> None:
+        self._metrics, self._labels = metrics, labels
+
+    def __enter__(self) -> None:
+        self._begin = time.perf_counter()
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if error is None:
+            self._metrics.requests.add(self._labels[0], "OK")
+            self._metrics.latency.observe((time.perf_counter() - self._begin) * 1e6, *self._labels)
+        elif isinstance(error, Exception):
+            known = as_op_error(error)
+            self._metrics.requests.add(self._labels[0], code_name(known.error_code))
+            raise known from (None if known is error else error)
+
+
 @dataclass
 class Service:
     """A server's models and rules, whatever protocol asks."""
@@ -130,19 +149,9 @@ class Service:
         """Whether requests should be sent here."""
         return not self.stopping and self.manager.ready
 
-    @contextmanager
-    def counted(self, name: str, interface: str, entrypoint: str) -> Iterator[None]:
-        """Counts a request with its result and time; raises an error of ours in place of any other."""
-        begin = time.perf_counter()
-        model = name if name in self.manager.models else "unknown"
-        try:
-            yield
-        except Exception as error:
-            known = as_op_error(error)
-            self.metrics.requests.add(model, code_name(known.error_code))
-            raise known from error
-        self.metrics.requests.add(model, "OK")
-        self.metrics.latency.observe((time.perf_counter() - begin) * 1e6, model, interface, entrypoint)
+    def counted(self, name: str, interface: str, entrypoint: str) -> _Counted:
+        """Returns a context that counts a request with its result and time, and makes any error in it one of ours."""
+        return _Counted(self.metrics, name if name in self.manager.models else "unknown", interface, entrypoint)
 
     def find(self, spec: Spec) -> tuple[Servable, Signature]:
         """Returns the version and signature of a request."""

@@ -38,8 +38,8 @@ class Port:
 
     def check(self, array: Array, model: str) -> Array:
         """Returns a given array; raises InvalidArgumentError where dtype or shape are not those of the input."""
-        dtype = as_dtype(array.dtype) if array.dtype != object else string
-        if dtype != self.dtype:
+        if array.dtype != self.dtype.numpy:
+            dtype = as_dtype(array.dtype) if array.dtype != object else string
             raise InvalidArgumentError(
                 f"predict '{model}': input '{self.name}' has dtype {dtype.name}; {self.dtype.name} is required"
             )

@@ -5,6 +5,7 @@ Plans are made for shapes, so that after this no request waits for one.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,12 @@ import timberframe as tf
 from timberframe_core.dtypes import string
 from timberframe_core.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from timberframe_serving import messages
-from timberframe_serving.batching import BatchingSettings
+from timberframe_serving.batching import BatchingSettings, Costs
 from timberframe_serving.signatures import Array, Port, Signature
 
 RECORDED = Path("assets.extra") / "tf_serving_warmup_requests"
 MOST_RECORDED = 1000
+_REPEATS = 3
 _OPEN_SIZE = 1
 """What an open size other than the first is taken as."""
 
@@ -66,22 +68,32 @@ def made_up(port: Port, rows: int, random: np.random.Generator) -> Array:
     return random.integers(0, 2, shape).astype(port.dtype.numpy)
 
 
-def try_signature(signature: Signature, sizes: list[int]) -> bool:
-    """Runs a signature with made-up inputs of each size, and says whether its rows may be computed together.
+def try_signature(signature: Signature, sizes: list[int]) -> tuple[bool, Costs]:
+    """Runs a signature with made-up inputs of each size; says whether its rows may be computed together, and its costs.
 
     They may where two rows at once give what each gives alone. A model may refuse made-up inputs (InvalidArgumentError,
-    OutOfRangeError, DataLossError), and its declared shapes decide; what else it raises goes on.
+    OutOfRangeError, DataLossError), and its declared shapes decide; what else it raises goes on. Costs are those of
+    inputs whose first size alone is open; of others nothing is known.
     """
     random = np.random.default_rng(0)
     if not all(p.takes_rows for p in signature.inputs) or not signature.inputs:
         sizes = [1]
+    costs: dict[int, float] = {}
     try:
         together = signature.takes_rows and _independent(signature, random)
         for rows in sizes:
-            signature.call(*(made_up(p, rows, random) for p in signature.inputs))
+            arrays = [made_up(p, rows, random) for p in signature.inputs]
+            costs[rows.bit_length()] = min(_timed(signature, arrays) for _ in range(_REPEATS))
     except (InvalidArgumentError, OutOfRangeError, DataLossError):
-        return signature.takes_rows and all(p.shape is not None for p in signature.outputs)
-    return together
+        return signature.takes_rows and all(p.shape is not None for p in signature.outputs), {}
+    closed = all(p.shape is not None and None not in p.shape[1:] for p in signature.inputs)
+    return together, costs if closed else {}
+
+
+def _timed(signature: Signature, arrays: list[Array]) -> float:
+    begin = time.perf_counter()
+    signature.call(*arrays)
+    return time.perf_counter() - begin
 
 
 def _independent(signature: Signature, random: np.random.Generator) -> bool:
