@@ -199,6 +199,9 @@ peers: $(PEERS)/stamp
 	@time $(PEERS)/bin/conformance bench --device=cpu --vs numpy,tensorflow --one-core
 	@echo "== random graphs beside TensorFlow"
 	@time $(PEERS)/bin/conformance fuzz --device=cpu --vs tensorflow --oracles tensorflow --seconds 300 --seed commit
+	@echo "== the server, asked by clients of others"
+	@time $(BIN)/python serving/tests/clients/check.py --folder $(PEERS)/clients \
+	  --tensorflow $$(echo $(abspath $(PEERS))/lib/python*/site-packages)
 	@echo "== whole networks against TensorFlow and ONNX Runtime, few samples"
 	@time $(PEERS)/bin/conformance bench --models --vs onnxruntime,tensorflow --quick
 

@@ -134,8 +134,8 @@ async def echo(folder: Path, seconds: float, rounds: int) -> None:
 
 async def batching(folder: Path, seconds: float, rounds: int) -> None:
     """Compares a model of some milliseconds with and without batches."""
-    save(folder / "1", (1024, 4096, 2048, 10))
-    body = row(1024)
+    save(folder / "1", (64, *[512] * 40))
+    body = row(64)
     with served(folder) as (http, _), served(folder, "--enable_batching=false") as (plain, _):
         for count in (1, 64):
             found: list[list[Result]] = [[], []]
@@ -171,13 +171,13 @@ async def swap(folder: Path, seconds: float, rounds: int) -> None:
 
 async def overload(folder: Path, seconds: float, rounds: int) -> None:
     """Asks for three times what the server can answer."""
-    save(folder / "1", (1024, 4096, 2048, 10))
+    save(folder / "1", (64, *[512] * 40))
     file = folder.parent / "batching"
     file.write_text("max_batch_size { value: 16 } max_enqueued_batches { value: 2 }")
     with served(folder, f"--batching_parameters_file={file}") as (http, _):
-        peak = await closed(await clients(http, PREDICT, row(1024), 48), seconds)
+        peak = await closed(await clients(http, PREDICT, row(64), 48), seconds)
         print(f"peak: {peak}")
-        asks = await clients(http, PREDICT, row(1024), 1000)
+        asks = await clients(http, PREDICT, row(64), 1000)
         over = await opened(asks, 3 * peak.rate, seconds)
         print(f"three times that: {over}")
         print(f"goodput beside the peak: {over.rate / peak.rate:.2f}; refused in {milliseconds(over.refused, 50)}")

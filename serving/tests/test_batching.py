@@ -117,6 +117,8 @@ def test_a_full_queue_refuses_at_once() -> None:
         rest = [batcher.submit(s, [rows(1)], True) for _ in range(4)]
         with pytest.raises(ResourceExhaustedError, match="4 rows wait; at most 4 may"):
             batcher.submit(s, [rows(1)], True)
+        with pytest.raises(ResourceExhaustedError, match="4 rows wait"):
+            batcher.check_room()
         gate.open.set()
         await asyncio.gather(first, *rest)  # type: ignore[arg-type]
 

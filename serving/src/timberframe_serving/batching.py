@@ -127,10 +127,7 @@ class Batcher:
         if not lane.running and not lane.waiting and lane.costs.get(rows.bit_length(), 1.0) < QUICK:
             return self._at_once(lane, arrays, rows)
         if lane.rows + max(rows, 1) > self._capacity and lane.waiting:
-            raise ResourceExhaustedError(
-                f"predict '{self._model}': {lane.rows} rows wait; at most {self._capacity} may "
-                "(max_batch_size times max_enqueued_batches)"
-            )
+            raise self._full(lane)
         task = _Task(arrays, rows, time.perf_counter(), asyncio.get_running_loop().create_future())
         lane.waiting.append(task)
         lane.rows += max(rows, 1)
@@ -139,6 +136,18 @@ class Batcher:
         task.future.add_done_callback(lambda done: self._withdraw(lane, task) if done.cancelled() else None)
         self._start()
         return task.future
+
+    def check_room(self) -> None:
+        """Raises ResourceExhaustedError where a queue is full: a look that costs less than reading a request."""
+        for lane in self._ready:
+            if lane.rows >= self._capacity:
+                raise self._full(lane)
+
+    def _full(self, lane: _Lane) -> ResourceExhaustedError:
+        return ResourceExhaustedError(
+            f"predict '{self._model}': {lane.rows} rows wait; at most {self._capacity} may "
+            "(max_batch_size times max_enqueued_batches)"
+        )
 
     def _withdraw(self, lane: _Lane, task: _Task) -> None:
         """Takes a cancelled request out of its lane, where it may still be."""

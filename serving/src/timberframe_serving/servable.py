@@ -104,6 +104,11 @@ class Servable:
                 self._idle.set()
         return {name: o for name, o in zip(names, found, strict=True) if not wanted or name in wanted}
 
+    def check_room(self) -> None:
+        """Raises ResourceExhaustedError where too many requests wait for another one to be worth reading."""
+        if self._batcher is not None:
+            self._batcher.check_room()
+
     @property
     def waiting(self) -> int:
         """How many rows wait for their turn."""

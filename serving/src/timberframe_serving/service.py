@@ -160,6 +160,10 @@ class Service:
         servable = self.manager.servable(spec.name, spec.version, spec.label)
         return servable, servable.signature(spec.signature)
 
+    def check_room(self, spec: Spec) -> None:
+        """Raises ResourceExhaustedError where a model's queue is full; finds the model as `find` does."""
+        self.manager.servable(spec.name, spec.version, spec.label).check_room()
+
     def versions(self, spec: Spec) -> list[Version]:
         """Returns what is known of a model's versions, newest first; of one where the request names it."""
         model = self.manager.models.get(spec.name)
@@ -179,6 +183,7 @@ class Service:
     async def predict(self, request: Any, wait: Wait | None = None) -> Any:
         """Answers a PredictRequest."""
         servable, signature = self.find(Spec.of(request.model_spec))
+        servable.check_room()
         outputs = await servable.run(signature, decode_inputs(request.inputs), list(request.output_filter), wait)
         response = messages.serving("PredictResponse")()
         fill_spec(response.model_spec, servable, signature.name)

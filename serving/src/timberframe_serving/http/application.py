@@ -64,7 +64,10 @@ class Application:
         }
         if error is not None:
             facts["error"] = shown(str(error))
-        _log.log(logging.INFO if status < 500 else logging.WARNING, "request", extra=facts)
+        level = logging.WARNING if status >= 500 else logging.DEBUG if status == 429 else logging.INFO
+        _log.log(
+            level, "request", extra=facts
+        )  # a server that has too much to do has no time to say so of each request
 
     async def _answer(self, request: Request, path: str) -> Response:
         service = self._service

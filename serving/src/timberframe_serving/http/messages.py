@@ -66,10 +66,14 @@ class Request:
             raise self._too_large(length)
         task = asyncio.current_task()
         assert task is not None
-        late: list[bool] = []  # asyncio.timeout does as much, and takes several times as long
-        timer = asyncio.get_running_loop().call_later(
-            self.limits.body_seconds, lambda: (late.append(True), task.cancel())
-        )
+        late: list[bool] = []
+
+        def give_up() -> None:
+            late.append(True)
+            task.cancel()
+
+        # asyncio.timeout does as much, and takes several times as long.
+        timer = asyncio.get_running_loop().call_later(self.limits.body_seconds, give_up)
         try:
             data = await self._received()
         except asyncio.CancelledError:

@@ -100,6 +100,7 @@ async def _infer(service: Service, request: Request, name: str, version: str) ->
     if request.method != "POST":
         raise InvalidArgumentError(f"request: method is {request.method}; POST is required")
     body = await request.body()
+    service.check_room(spec_of(name, version))
     header, raw = _split(request, body)
     asked = _object(loads(header))
     parameters = _object(asked.get("parameters", {}), "parameters")

@@ -61,7 +61,9 @@ async def answer(service: Service, request: Request, found: re.Match[str]) -> Re
             f"request: is {request.method} of ':{verb[:50]}'; POST of :predict, :classify or :regress is required"
         )
     with service.counted(found[1], "REST", verb.capitalize()):
-        body = loads(await request.body())
+        content = await request.body()
+        service.check_room(parsed_spec(found))
+        body = loads(content)
         if not isinstance(body, dict):
             raise InvalidArgumentError("request: is no JSON object; one is required")
         spec = parsed_spec(found, body)

@@ -106,6 +106,7 @@ def _repository(service: Service) -> dict[str, Any]:
 
 
 async def _infer(service: Service, request: Any) -> Any:
+    service.check_room(spec_of(request.model_name, request.model_version))
     raw = list(request.raw_input_contents)
     given = _inputs(request, raw)
     chosen = request.parameters["signature_name"].string_param if "signature_name" in request.parameters else ""
