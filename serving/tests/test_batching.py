@@ -129,7 +129,7 @@ def test_a_cancelled_request_is_not_computed_and_leaves_its_place() -> None:
     async def steps(batcher: Batcher, s: Signature, gate: Gate) -> None:
         first = batcher.submit(s, [rows(1)], True)
         await entered(gate)
-        gone, kept = (batcher.submit(s, [rows(i)], True) for i in (2, 3))
+        kept, gone = (batcher.submit(s, [rows(i)], True) for i in (3, 2))
         assert isinstance(gone, asyncio.Future)
         gone.cancel()
         await asyncio.sleep(0)

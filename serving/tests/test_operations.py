@@ -66,6 +66,13 @@ def test_a_request_keeps_its_id(doubling: Any, caplog: pytest.LogCaptureFixture)
     assert "'instances' is empty" in line["error"]
 
 
+@pytest.fixture
+def nothing_is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has every request wait for its batch."""
+    monkeypatch.setattr("timberframe_serving.batching.QUICK", 0.0)
+
+
+@pytest.mark.usefixtures("nothing_is_quick")
 def test_a_client_that_goes_away_is_not_computed(serve: Any, helpers: Any, tmp_path: Path) -> None:
     helpers.save(tmp_path / "double" / "1", 2.0)
     server = serve({"double": tmp_path / "double"}, batching=BatchingSettings(batch_timeout=30.0))
@@ -84,6 +91,7 @@ def test_a_client_that_goes_away_is_not_computed(serve: Any, helpers: Any, tmp_p
     assert servable.waiting == 0
 
 
+@pytest.mark.usefixtures("nothing_is_quick")
 def test_a_server_that_stops_answers_what_it_has(serve: Any, helpers: Any, tmp_path: Path) -> None:
     helpers.save(tmp_path / "double" / "1", 2.0)
     server = serve({"double": tmp_path / "double"}, batching=BatchingSettings(batch_timeout=0.5))

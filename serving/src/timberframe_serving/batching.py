@@ -11,6 +11,9 @@ rows runs on the event loop itself when nothing waits.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import math
+import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
@@ -66,7 +69,7 @@ class BatchingSettings:
         return next((size for size in self.allowed_batch_sizes if size >= rows), rows)
 
 
-@dataclass
+@dataclass(eq=False)
 class _Task:
     """A request: its arrays, rows (0 where it cannot be split), when it came, and where its results go."""
 
@@ -76,7 +79,7 @@ class _Task:
     future: asyncio.Future[Arrays]
 
 
-@dataclass
+@dataclass(eq=False)
 class _Lane:
     """The requests of one signature that can go together, and their costs by the bits of the number of rows."""
 
@@ -86,13 +89,13 @@ class _Lane:
     rows: int = 0
     running: int = 0
     costs: dict[int, float] = field(default_factory=dict)
-    timer: asyncio.TimerHandle | None = None
 
 
 class Batcher:
     """Runs the requests of one version of a model, on the event loop that asks it and in the threads of `pool`.
 
-    All but `_compute` runs on the event loop.
+    A thread that has finished a batch takes the next one itself: an event loop that is busy refusing requests would
+    leave it idle. So what lanes hold is guarded by a lock.
     """
 
     def __init__(
@@ -108,7 +111,10 @@ class Batcher:
         self._model, self._settings, self._pool, self._metrics = model, settings, pool, metrics
         self._lanes: OrderedDict[Any, _Lane] = OrderedDict()
         self._ready: deque[_Lane] = deque()
+        """Lanes in which requests wait; one may be here although they were cancelled."""
         self._running = 0
+        self._lock = threading.Lock()
+        self._timer: asyncio.TimerHandle | None = None
         self._capacity = settings.max_batch_size * settings.max_enqueued_batches
 
     @property
@@ -129,19 +135,21 @@ class Batcher:
         if lane.rows + max(rows, 1) > self._capacity and lane.waiting:
             raise self._full(lane)
         task = _Task(arrays, rows, time.perf_counter(), asyncio.get_running_loop().create_future())
-        lane.waiting.append(task)
-        lane.rows += max(rows, 1)
-        if len(lane.waiting) == 1:
-            self._ready.append(lane)
+        with self._lock:
+            lane.waiting.append(task)
+            lane.rows += max(rows, 1)
+            if len(lane.waiting) == 1:
+                self._ready.append(lane)
         task.future.add_done_callback(lambda done: self._withdraw(lane, task) if done.cancelled() else None)
         self._start()
         return task.future
 
     def check_room(self) -> None:
         """Raises ResourceExhaustedError where a queue is full: a look that costs less than reading a request."""
-        for lane in self._ready:
-            if lane.rows >= self._capacity:
-                raise self._full(lane)
+        with self._lock:
+            full = next((lane for lane in self._ready if lane.rows >= self._capacity), None)
+        if full is not None:
+            raise self._full(full)
 
     def _full(self, lane: _Lane) -> ResourceExhaustedError:
         return ResourceExhaustedError(
@@ -151,11 +159,10 @@ class Batcher:
 
     def _withdraw(self, lane: _Lane, task: _Task) -> None:
         """Takes a cancelled request out of its lane, where it may still be."""
-        try:
-            lane.waiting.remove(task)
-        except ValueError:
-            return
-        lane.rows -= max(task.rows, 1)
+        with self._lock:
+            if task in lane.waiting:
+                lane.waiting.remove(task)
+                lane.rows -= max(task.rows, 1)
 
     def _lane(self, signature: Signature, arrays: Arrays, batched: bool) -> tuple[_Lane, int]:
         """Returns the lane of a request and its rows: those of one signature and inner shape share one."""
@@ -190,26 +197,39 @@ class Batcher:
         lane.costs[bits] = seconds if known is None else min(seconds, known * _GROWTH)
 
     def _start(self) -> None:
-        """Starts batches while threads are free and requests wait, each lane in turn."""
-        for _ in range(len(self._ready)):
-            if self._running >= self._settings.num_batch_threads or not self._ready:
+        """Starts batches while threads are free and requests wait; runs on the event loop."""
+        loop = asyncio.get_running_loop()
+        while True:
+            with self._lock:
+                if self._running >= self._settings.num_batch_threads:
+                    return
+                lane, tasks, wait = self._next()
+                if lane is not None:
+                    self._running += 1
+            if lane is None:
+                if wait < math.inf and self._timer is None:
+                    self._timer = loop.call_later(wait, self._timed)
                 return
+            self._pool.submit(self._work, loop, lane, tasks)
+
+    def _timed(self) -> None:
+        self._timer = None
+        self._start()
+
+    def _next(self) -> tuple[_Lane | None, list[_Task], float]:
+        """Returns the next batch, of each lane in turn; without one, how many seconds the first of them may wait."""
+        least = math.inf
+        for _ in range(len(self._ready)):
             lane = self._ready.popleft()
             wait = self._to_wait(lane)
-            if wait > 0:
-                self._ready.append(lane)
-                if lane.timer is None:
-                    lane.timer = asyncio.get_running_loop().call_later(wait, self._timed, lane)
-                continue
-            tasks = self._taken(lane)
+            tasks = self._taken(lane) if wait <= 0 else []
             if lane.waiting:
                 self._ready.append(lane)
+                least = min(least, max(wait, 0.0))
             if tasks:
-                self._launch(lane, tasks)
-
-    def _timed(self, lane: _Lane) -> None:
-        lane.timer = None
-        self._start()
+                lane.running += 1
+                return lane, tasks, 0.0
+        return None, [], least
 
     def _to_wait(self, lane: _Lane) -> float:
         """Returns for how many seconds a lane's next batch may wait for more rows."""
@@ -232,34 +252,28 @@ class Batcher:
                 rows += task.rows
         return tasks
 
-    def _launch(self, lane: _Lane, tasks: list[_Task]) -> None:
-        now = time.perf_counter()
-        for task in tasks:
-            self._metrics.queuing.observe((now - task.since) * 1e6, self._model)
-        self._running += 1
-        lane.running += 1
-        work = asyncio.get_running_loop().run_in_executor(self._pool, self._compute, lane, tasks)
-        work.add_done_callback(lambda done: self._finished(lane, tasks, done))
-
-    def _finished(self, lane: _Lane, tasks: list[_Task], done: asyncio.Future[tuple[list[Any], float]]) -> None:
-        self._running -= 1
-        lane.running -= 1
-        error = asyncio.CancelledError() if done.cancelled() else done.exception()
-        if error is not None:
-            results: Sequence[Any] = [error] * len(tasks)
-        else:
-            results, seconds = done.result()
-            self._learn(lane, sum(t.rows for t in tasks), seconds)
-        for task, result in zip(tasks, results, strict=True):
-            if task.future.done():
-                continue
-            if isinstance(result, asyncio.CancelledError):
-                task.future.cancel()
-            elif isinstance(result, BaseException):
-                task.future.set_exception(result)
-            else:
-                task.future.set_result(result)
-        self._start()
+    def _work(self, loop: asyncio.AbstractEventLoop, lane: _Lane, tasks: list[_Task]) -> None:
+        """Computes a batch, and what waits when it is done; runs in a thread."""
+        found: _Lane | None = lane
+        while found is not None:
+            lane, now = found, time.perf_counter()
+            for task in tasks:
+                self._metrics.queuing.observe((now - task.since) * 1e6, self._model)
+            try:
+                results, seconds = self._compute(lane, tasks)
+            except BaseException as error:
+                results, seconds = [error] * len(tasks), 0.0
+            with self._lock:
+                lane.running -= 1
+                if seconds:
+                    self._learn(lane, sum(t.rows for t in tasks), seconds)
+                found, following, wait = self._next()
+                self._running -= found is None
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(_deliver, tasks, results)
+                if found is None and wait < math.inf:
+                    loop.call_soon_threadsafe(self._start)
+            tasks = following
 
     def _compute(self, lane: _Lane, tasks: list[_Task]) -> tuple[list[Any], float]:
         """Returns the outputs of each request, or its error, and the seconds of the run; runs in a thread."""
@@ -292,6 +306,17 @@ class Batcher:
             results.append([o[at : at + task.rows] for o in outputs])
             at += task.rows
         return results
+
+
+def _deliver(tasks: Sequence[_Task], results: Sequence[Any]) -> None:
+    """Gives each request its result, or its error; runs on the event loop."""
+    for task, result in zip(tasks, results, strict=True):
+        if task.future.done():
+            continue
+        if isinstance(result, BaseException):
+            task.future.set_exception(result)
+        else:
+            task.future.set_result(result)
 
 
 def _outputs(found: Any) -> list[Array]:
