@@ -21,6 +21,7 @@ from timberframe_serving.repository import ModelSettings, fingerprint, versions_
 from timberframe_serving.servable import Servable
 
 _log = logging.getLogger(__name__)
+_MOST_REMEMBERED = 100
 
 
 class State(enum.Enum):
@@ -237,6 +238,7 @@ class Manager:
         async with model.lock:
             base = model.settings.base_path
             present = await asyncio.get_running_loop().run_in_executor(self._loaders, versions_in, base)
+            _forget(model, present)
             if not present and not model.stopped:
                 return  # a folder that vanishes takes no version that serves with it
             wanted = [] if model.stopped else model.settings.policy.wanted(list(present))
@@ -360,3 +362,10 @@ class Manager:
             if served:
                 routes[name] = Route(MappingProxyType(served), max(served))
         self.routes = MappingProxyType(routes)
+
+
+def _forget(model: Model, present: Mapping[int, Path]) -> None:
+    """Drops all but the newest of the versions that are unloaded and no longer on disk."""
+    gone = sorted(n for n, v in model.versions.items() if v.state is State.UNLOADED and n not in present)
+    for number in gone[:-_MOST_REMEMBERED]:
+        del model.versions[number]
