@@ -136,6 +136,21 @@ def raw(server: Any, text: bytes, seconds: float = 5) -> bytes:
         return b"".join(parts)
 
 
+def test_a_connection_without_a_whole_head_is_closed(strict: Any) -> None:
+    begin = time.monotonic()
+    good = f"POST {PREDICT} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(GOOD)}\r\n\r\n".encode() + GOOD
+    for sent in (b"", b"POST /v1/models/double:predict HTTP/1.1\r\nHost:", good + b"POST / HT"):
+        with socket.create_connection(("127.0.0.1", strict.server.http_port), timeout=10) as connection:
+            connection.sendall(sent)
+            found = b""
+            while part := connection.recv(65536):
+                found += part
+            assert found.startswith(b"HTTP/1.1 200") == sent.startswith(
+                b"POST /v1/models/double:predict HTTP/1.1\r\nHost: a"
+            )
+    assert time.monotonic() - begin < 10
+
+
 def test_a_slow_body_and_what_is_no_http(strict: Any) -> None:
     begin = time.monotonic()
     head = f"POST {PREDICT} HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{{".encode()
