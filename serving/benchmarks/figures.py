@@ -180,7 +180,8 @@ async def overload(folder: Path, seconds: float, rounds: int) -> None:
         asks = await clients(http, PREDICT, row(64), 1000)
         over = await opened(asks, 3 * peak.rate, seconds)
         print(f"three times that: {over}")
-        print(f"goodput beside the peak: {over.rate / peak.rate:.2f}; refused in {milliseconds(over.refused, 50)}")
+        refused = milliseconds(over.times.get("429", []), 50)
+        print(f"goodput beside the peak: {over.rate / peak.rate:.2f}; refused in {refused}")
 
 
 def main() -> None:

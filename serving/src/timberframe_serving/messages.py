@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -15,11 +16,13 @@ add_messages(schema.OPEN_INFERENCE, schema.INFERENCE_MESSAGES, {})
 add_messages(schema.HEALTH, schema.HEALTH_MESSAGES, schema.HEALTH_ENUMS)
 
 
+@cache
 def serving(name: str) -> Any:
     """Returns the class of a message of TensorFlow Serving, such as `PredictRequest`."""
     return message(name, schema.TENSORFLOW_SERVING)
 
 
+@cache
 def inference(name: str) -> Any:
     """Returns the class of a message of the Open Inference Protocol, such as `ModelInferRequest`."""
     return message(name, schema.OPEN_INFERENCE)

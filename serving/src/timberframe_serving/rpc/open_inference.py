@@ -106,12 +106,12 @@ def _repository(service: Service) -> dict[str, Any]:
 
 
 async def _infer(service: Service, request: Any) -> Any:
-    service.check_room(spec_of(request.model_name, request.model_version))
+    chosen = request.parameters["signature_name"].string_param if "signature_name" in request.parameters else ""
+    servable, signature = service.find(spec_of(request.model_name, request.model_version, chosen))
+    servable.check_room()
     raw = list(request.raw_input_contents)
     given = _inputs(request, raw)
-    chosen = request.parameters["signature_name"].string_param if "signature_name" in request.parameters else ""
-    spec = spec_of(request.model_name, request.model_version, chosen)
-    servable, signature, outputs = await service.predict_arrays(spec, given, [o.name for o in request.outputs])
+    outputs = await servable.run(signature, given, [o.name for o in request.outputs])
     made = inference("ModelInferResponse")(
         model_name=servable.model, model_version=str(servable.version), id=request.id
     )
