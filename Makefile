@@ -5,6 +5,7 @@
 # make docs   the documentation as a site: docs/build/site/index.html
 # make release    wheels of all packages in dist/: docs/releases.md
 # make try-wheels tries them in empty environments, without a compiler
+# make elsewhere compiles the CPU's kernels for Windows and macOS, and tries those for Windows where there is Wine
 # make try-gpu-script tries what a machine with a GPU is to run, on the emulator: plugins/cuda/tests/README.md
 #
 # Where a share of something is tried, the commit chooses it: the same commit has the same verdict on every day.
@@ -49,7 +50,7 @@ NVRTC := $(shell sed -n 's/^nvidia-cuda-nvrtc==//p' constraints.txt)
 # A warning of the C compiler is an error where changes are judged; elsewhere, with a newer compiler, it is none.
 WERROR := $(if $(CI),--config-settings=setup-args=-Dwerror=true)
 
-.PHONY: always setup run check test lint types tests full docs sanitize faults peers release try-wheels try-gpu-script clean
+.PHONY: always setup run check test lint types tests full docs sanitize faults peers release try-wheels elsewhere try-gpu-script clean
 
 setup: $(STAMPS)/cpu $(STAMPS)/above
 
@@ -120,7 +121,7 @@ tests: setup
 	@echo "== pytest"
 	@time $(BIN)/pytest -n 2 --durations=20 --durations-min=2
 
-full: test run sanitize faults peers try-wheels try-gpu-script
+full: test run sanitize faults peers try-wheels elsewhere try-gpu-script
 ifneq ($(OPENCL),)
 	@echo "== conformance run --device=opencl"
 	@time $(BIN)/conformance run --device=opencl
@@ -172,6 +173,12 @@ sanitize: setup
 	@time $(PIP) -r requirements-full.txt
 	@time $(BUILDING) $(BIN)/python plugins/cpu/tests/sanitize.py address
 	@time $(BUILDING) $(BIN)/python plugins/cpu/tests/sanitize.py thread
+
+elsewhere: setup $(RELEASE)/stamp
+	@echo "== the CPU's kernels for Windows and macOS; with Wine, calls recorded here repeated by those for Windows"
+	@time $(BIN)/python plugins/cpu/tests/elsewhere/record.py plugins/cpu/build/calls
+	@time $(RELEASE)/bin/python plugins/cpu/tests/elsewhere/build.py \
+	  $$(if command -v wine > /dev/null; then echo --run plugins/cpu/build/calls; fi)
 
 # The commit decides which faults it tries. One that nothing notices is to be judged: see conformance/README.md.
 faults: setup

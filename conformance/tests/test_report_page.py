@@ -191,6 +191,39 @@ def test_a_cell_leads_to_its_cases(opened: Any) -> None:
 
 
 @pytest.mark.slow
+def test_the_first_screen_names_networks_ops_and_speed(browser: Any, tmp_path: Path) -> None:
+    found = [
+        *results(12),
+        Result("networks/Model/float32/LeNet", "networks", "Model", {"T": "float32"}, "pass", level="core"),
+    ]
+    found[1].verdict = found[5].verdict = found[9].verdict = "unsupported"  # Relu has no kernel
+    found[4].verdict = "unsupported"  # Tanh has one for two of its three dtypes
+    page = tmp_path / "page.html"
+    page.write_text(html([Run(device("/device:ACME:0"), {}, found, 1.0)], [BENCH]), encoding="utf-8")
+    browser.open(page, height=8000)
+    texts = [browser.evaluate(f"document.getElementById('{name}-content').innerText") for name in ("devices", "levels")]
+    heads = browser.evaluate("[...document.querySelectorAll('#devices-content th')].map((e) => e.textContent)")
+    assert texts[0].split("\n")[-1].split("\t")[heads.index("Ops")].strip() == "3"
+    assert "LeNet" in texts[1]
+    assert "2.00 times as fast as numpy (2)" in texts[1]
+    assert "3 ops that ran, 1 without a kernel" in browser.evaluate(
+        "document.getElementById('matrix-content').textContent"
+    )
+
+
+@pytest.mark.slow
+def test_one_unsupported_case_leaves_the_colour_of_a_cell(browser: Any, tmp_path: Path) -> None:
+    found = results(24)
+    found[0].verdict = "unsupported"
+    page = tmp_path / "page.html"
+    page.write_text(html([Run(device("/device:ACME:0"), {}, found, 1.0)]), encoding="utf-8")
+    browser.open(page, height=6000)
+    row = "[...document.querySelectorAll('#matrix-content tbody tr')].find((r) => r.innerText.startsWith('Tanh'))"
+    cell = f"{row}.querySelector('.cell .v')"
+    assert browser.evaluate(f"[{cell}.textContent, {cell}.className]") == ["1/2", "v v0"]
+
+
+@pytest.mark.slow
 def test_the_switch_changes_the_theme(opened: Any) -> None:
     ground = "getComputedStyle(document.body).backgroundColor"
     before = opened.evaluate(ground)

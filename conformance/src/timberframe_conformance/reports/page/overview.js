@@ -11,26 +11,51 @@ const overview = (() => {
   };
   const yes = (is) => el("span", { class: is ? "yes" : "no" }, is ? "\u2713 yes" : "\u2717 no");
 
+  // The number of ops of which a device passed or failed a case.
+  function opsOf(run) {
+    const found = new Set();
+    for (let i = 0; i < cases.count; i++) if (cases.ranOp(run, i)) found.add(cases.opIndex(i));
+    return found.size;
+  }
   const devices = () => grid("The newest run of each device", [
     { title: "Device", head: true, value: (r) => r.name },
     { title: "Model", value: (r) => [r.device.vendor, r.device.model, r.device.driver].filter(Boolean).join(" ") },
     { title: "Level reached", value: (r) => [...levels].reverse().find((l) => r.reached[l]?.reached) || "none" },
+    { title: "Ops", numeric: true, hint: "of which a case passed or failed", value: opsOf },
     { title: "Cases", numeric: true, value: (r) => r.count },
     ...verdicts.filter((v) => runs.some((r) => r.counts[v])).map((v) => ({ title: v, numeric: true, value: (r) => r.counts[v] })),
     { title: "Run", value: (r) => r.environment.date || "", show: (r) => `${(r.environment.date || "").slice(0, 10)}${r.partial ? ", part of the suite" : ""}` },
     { title: "Suite", value: (r) => r.suite_version },
   ], runs);
 
+  // The networks that a level runs whole, each with what came of it where it did not pass.
+  function networks(run, level) {
+    const names = new Map();
+    for (let i = 0; i < cases.count; i++) {
+      const v = cases.verdict(run, i);
+      if (v === null || cases.op(i) !== cases.NETWORK || cases.suite(i) !== "networks" || levels[run.level[i]] !== level) continue;
+      const name = cases.detail(i).split("/")[0];
+      if ((names.get(name) ?? 0) === 0) names.set(name, v);
+    }
+    const shown = [...names].flatMap(([name, v]) => [v === 0 ? name : el("span", {}, cases.badge(v, cases.MARKS[v]), ` ${name}`), ", "]);
+    return shown.length ? el("div", { class: "networks" }, shown.slice(0, -1)) : null;
+  }
   function reached(run, level) {
     const found = run.reached[level];
     if (!found || !found.cases) return el("span", { class: "muted" }, "not run");
     const missing = found.missing;
     return el("div", {}, found.reached ? yes(true) : run.partial ? el("span", { class: "muted" }, "part of the suite") : yes(false),
       ` ${number(found.cases)} cases`, found.failing ? `, ${number(found.failing)} failing` : "",
+      networks(run, level),
       missing.length ? el("details", {}, el("summary", {}, `${number(missing.length)} missing`),
         el("ul", {}, missing.slice(0, SHOWN_CASES).map((m) => el("li", {}, el("code", {}, m))),
           missing.length > SHOWN_CASES ? el("li", {}, `and ${number(missing.length - SHOWN_CASES)} more`) : null)) : null);
   }
+  // How many times as fast as each peer a bench found the device, in the geometric mean.
+  const speeds = () => data.benches.filter((bench) => speed.means(bench).length).map((bench) =>
+    el("p", {}, `${bench.device.replace("/device:", "")}, by the geometric mean of `, el("a", { href: "#speed" }, "measurements"), ": ",
+      speed.means(bench).flatMap(({ peer, ratio, count }, k) =>
+        [k ? ", " : "", el("strong", {}, `${ratio.toPrecision(3)} times as fast as ${peer}`), ` (${number(count)})`]), "."));
   const levelTable = () => grid("Levels by device", [
     { title: "Level", head: true, show: (l) => l },
     ...runs.map((r) => ({ title: r.name, show: (l) => reached(r, l) })),
@@ -133,5 +158,5 @@ const overview = (() => {
       ...(run.profile.tolerances || []).map((w) => line("Tolerance", `${w.name}, until ${w.expires}: ${w.reason}`)),
       ...run.remarks.map((text) => line("Profile", text)));
   }
-  return { devices, levelTable, suiteTable, failures, history, environment: () => runs.map(environment) };
+  return { devices, levelTable, speeds, suiteTable, failures, history, environment: () => runs.map(environment) };
 })();
