@@ -16,7 +16,8 @@ _HEAD = """# Devices
 What the conformance suite found about devices, from their newest reports. Levels: *core* is what a perceptron and
 LeNet need, *inference* what frozen networks need, *training* their training steps, *breadth* every op and dtype that
 TensorFlow has a kernel for. `conformance todo --device=NAME --level L` says what a level asks for, and
-`conformance report REPORTS --markdown PAGE --badges FOLDER` makes this page.
+`conformance report REPORTS --markdown PAGE --badges FOLDER` makes this page. Installed plugins that have no column
+were not run on a device of theirs.
 """
 _BREADTH = """## Breadth
 
