@@ -33,7 +33,7 @@ RAY := $(if $(filter Linux-x86_64 Linux-aarch64 Darwin-arm64,$(shell uname -s)-$
 BELOW := core sdk
 ABOVE := frontend conformance plugins/accelerator plugins/opencl plugins/cuda plugins/onnx $(RAY)
 # The parts of the frontend that need a library of others are judged, too.
-EXTRAS := absl,images,safetensors,scipy
+EXTRAS := absl,images,re2,safetensors,scipy
 SOURCES := core/src frontend/src sdk/src plugins/cpu/src plugins/accelerator/src plugins/opencl/src plugins/cuda/src plugins/ray/src plugins/onnx/src conformance/src release docs/site
 STAMPS := $(VENV)/stamps
 # A whole run on a driver that stands for the CPU takes too long for each change; make full has it.
