@@ -8,16 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from timberframe_accelerator import (
-    DTYPES,
-    UNSUPPORTED_OPS,
-    AcceleratorDevice,
-    DeviceTensor,
-    Function,
-    Limits,
-    Multiplication,
-    unfolding,
-)
+from timberframe_accelerator import Function, Multiplication, unfolding
 from timberframe_accelerator.kernels import accelerator_kernels
 from timberframe_conformance import drive
 from timberframe_conformance.case import Types, UnsupportedError
@@ -29,52 +20,29 @@ from timberframe_core.dtypes import resource
 from timberframe_core.errors import OpError
 from timberframe_core.ops.definition import registry
 from timberframe_core.plugin import loader
-from timberframe_sdk import Allocator, Buffer, Device, DeviceAttributes, KernelDef, hookimpl
+from timberframe_cuda.precompile import Compilation, CompilingDevice
+from timberframe_sdk import Device, KernelDef, hookimpl
 from timberframe_sdk.launching import build_kernel
 
 
-class HostAllocator(Allocator):
-    def raw(self, nbytes: int) -> np.ndarray:
-        return np.zeros(nbytes, np.uint8)
-
-
-class RecordingDevice(AcceleratorDevice):
+class RecordingDevice(CompilingDevice):
     """Keeps the sources that it is asked to build, each with the node that asked first, and builds nothing."""
 
     type = "RECORDING"
-    attributes = DeviceAttributes(memory=1 << 30, dtypes=DTYPES, unsupported_ops=UNSUPPORTED_OPS)
-    limits = Limits(1024, 48 * 1024, access_bytes=16)
-    asynchronous = False
     library = False  # whether it has one for products
 
     def __init__(self) -> None:
-        super().__init__()
-        self.allocator = HostAllocator()
+        super().__init__(cast(Compilation, self))
         self.sources: dict[str, str] = {}
         self.asking = ""
         self.failures: dict[str, str] = {}  # by op, of those that were never built
 
-    def array(self, buffer: Buffer, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> DeviceTensor:
-        return self.empty(dtype, shape)
-
-    def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> DeviceTensor:
-        return DeviceTensor(np.zeros(shape, dtype), dtype, shape)
-
-    def copy(self, source: DeviceTensor, target: DeviceTensor) -> None: ...
-
-    def copy_in(self, x: np.ndarray) -> DeviceTensor:
-        return DeviceTensor(x, x.dtype, x.shape)
-
-    def copy_out(self, a: DeviceTensor) -> np.ndarray:
-        x: np.ndarray = a.handle
-        return x
+    def add(self, source: str) -> None:
+        """Keeps a source, where a compilation would compile it."""
+        self.sources.setdefault(source, self.asking)
 
     def multiplier(self, wanted: Multiplication) -> Function | None:
-        return (lambda items, group, *arguments: None) if self.library else None
-
-    def build(self, source: str, name: str) -> Function:
-        self.sources.setdefault(source, self.asking)
-        return lambda items, group, *arguments: None
+        return super().multiplier(wanted) if self.library else None
 
 
 class RecordingPlugin:
