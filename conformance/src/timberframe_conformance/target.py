@@ -229,11 +229,8 @@ def open_target(options: Options) -> Target:
 
 def _open(options: Options) -> Target:
     profile = load_profile(options.profile_path)
-    remote = _in_target(options.device)
+    remote = _in_target(options.device, options.settings)
     if remote is not None:
-        if options.settings:
-            names = ", ".join(name for name, _ in options.settings)
-            raise NoSuchDeviceError(f"device '{options.device}' is of a target; options {names} are for plugins alone")
         return Target(options.device, remote, profile, url=options.device)
     named = read_name(options.device)
     config = named.config(options.settings)
@@ -253,14 +250,17 @@ def _open(options: Options) -> Target:
     return Target(options.device, found, profile, config, settings=options.settings)
 
 
-def _in_target(url: str) -> Device | None:
-    """The first device of a target, None where the name is no URL of one."""
+def _in_target(url: str, settings: Sequence[tuple[str, str]]) -> Device | None:
+    """The first device of a target, None where the name is no URL of one. settings: options, of which it takes none."""
     if url.partition(":")[0] == PROCESSES:
         register_target(PROCESSES, process_target)
     try:
         kind, address = find_target(url)
     except (tf.errors.NotFoundError, tf.errors.InvalidArgumentError):
         return None
+    if settings:
+        names = ", ".join(name for name, _ in settings)
+        raise NoSuchDeviceError(f"device '{url}' is of a target; options {names} are for plugins alone")
     return kind.open(address, tf.SessionConfig()).devices()[0]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import onnx
 import onnxruntime
 
+from timberframe_onnxruntime.checks import BeginCheck, IndexCheck, value_checks
 from timberframe_onnxruntime.model import DTYPES, ClusterModel, refusal, weights_of, write_model
 from timberframe_onnxruntime.providers import Provider, find_provider
 from timberframe_onnxruntime.recorder import Recorder, recorded_runs
@@ -35,6 +37,9 @@ MEMORY = 1 << 32
 """Bytes that a device may use where the session sets no limit: ONNX Runtime does not say what a provider has."""
 BAKED_SESSIONS = 4
 """Sessions that a program keeps whose weights are part of their models; other weights take the place of the oldest."""
+
+
+Run = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]
 
 
 class HostAllocator(Allocator):
@@ -79,10 +84,13 @@ class OrtDevice(CompilerDevice):
 
     def build(self, function: ClusterFunction) -> Program:
         """Returns a session as a program; NotTakenError where the provider refuses it."""
-        model = write_model(function, self.settings.opset)
+        model, checks = write_model(function, self.settings.opset), value_checks(function)
+        run: Run
         if self.settings.weights == "initializers" and (weights := weights_of(model.proto)):
-            return Program(BakedProgram(self, model, weights).run)
-        return Program(ModelProgram(self, model, model.proto, model.inputs).run)
+            run = BakedProgram(self, model, weights).run
+        else:
+            run = ModelProgram(self, model, model.proto, model.inputs).run
+        return Program(partial(_checked, checks, run) if checks else run)
 
     def upload(self, x: np.ndarray) -> np.ndarray:
         """Returns a copy; ONNX Runtime reads arrays whose elements are in order."""
@@ -178,6 +186,13 @@ class BakedProgram:
         proto.graph.input.extend(kept)
         proto.graph.initializer.extend(onnx.numpy_helper.from_array(given[n], n) for n in sorted(self.weights))
         return proto
+
+
+def _checked(checks: Sequence[IndexCheck | BeginCheck], run: Run, arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+    """What a program gives whose parameters are as its nodes demand."""
+    for check in checks:
+        check.check(arrays[check.parameter])
+    return run(arrays)
 
 
 def _zeros(given: onnx.TypeProto.Tensor) -> np.ndarray:

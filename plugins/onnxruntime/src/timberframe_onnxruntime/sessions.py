@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import onnx
@@ -87,8 +88,9 @@ def assigned_elsewhere(session: Any, provider: Provider) -> list[tuple[str, str,
 
 def _elsewhere_if_allowed(text: bytes, provider: Provider, settings: Settings) -> Sequence[tuple[str, str, str]]:
     """What another provider would run where fallback were allowed; nothing where even then there is no session."""
+    plain = replace(settings, optimization="none")  # what rewrites nodes of other providers may fail by itself
     try:
-        return assigned_elsewhere(_session(text, provider, settings, strict=False), provider)
+        return assigned_elsewhere(_session(text, provider, plain, strict=False), provider)
     except Exception:  # whatever is wrong with the model, the first error says it
         return ()
 
