@@ -28,7 +28,8 @@ _lock = threading.Lock()
 class Provider:
     """An execution provider. name: ONNX Runtime's. device: of a provider in a library the device that it runs on.
 
-    vendor, version: what its library says. library: its path, "" for one that is built in.
+    vendor, version: what its library says. library: its path, "" for one that is built in. registered: the name that
+    the library is registered under.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Provider:
     vendor: str = ""
     version: str = ""
     library: str = ""
+    registered: str = ""
 
     @property
     def is_default(self) -> bool:
@@ -86,7 +88,8 @@ def _of_library(hardware: str, library: str, device_index: int) -> Provider:
     with _lock:
         name = _registered.get(path)
         if name is None:
-            name = f"timberframe_{len(_registered)}_{re.sub(r'[^A-Za-z0-9]', '_', hardware)}"
+            name = re.sub(r"\W+", "_", hardware)  # some providers are called what they are registered as
+            name = f"{name}_{len(_registered)}" if name in _registered.values() else name
             try:
                 onnxruntime.register_execution_provider_library(name, path)
             except Exception as e:  # ONNX Runtime has an exception for each of its codes
@@ -105,4 +108,4 @@ def _of_library(hardware: str, library: str, device_index: int) -> Provider:
             f"ORT: device option device_index is {device_index}; {named} has {len(devices)} device(s) here"
         )
     device = devices[device_index]
-    return Provider(named, device, str(device.ep_vendor), str(device.ep_metadata.get("version", "")), path)
+    return Provider(named, device, str(device.ep_vendor), str(device.ep_metadata.get("version", "")), path, name)

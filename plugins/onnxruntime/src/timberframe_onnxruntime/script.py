@@ -146,7 +146,7 @@ def _session(provider: Provider, settings: Settings) -> str:
     lines += [
         f"    # The path of the library that has {provider.name}",
         f"    library = sys.argv[1] if len(sys.argv) > 1 else {provider.library!r}",
-        '    ort.register_execution_provider_library("judged", library)',
+        f"    ort.register_execution_provider_library({provider.registered!r}, library)",
         f"    devices = [d for d in ort.get_ep_devices() if d.ep_name == {provider.name!r}]",
         f"    options.add_provider_for_devices([devices[{settings.device_index}]], {own!r})",
         f"    return ort.InferenceSession(model.SerializeToString(), options{folding})",
