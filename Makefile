@@ -31,10 +31,10 @@ BUILDING := PATH="$(abspath $(BIN)):$$PATH"
 RAY := $(if $(filter Linux-x86_64 Linux-aarch64 Darwin-arm64,$(shell uname -s)-$(shell uname -m)),plugins/ray)
 # What plugins/cpu needs installed, and what needs plugins/cpu.
 BELOW := core sdk
-ABOVE := frontend conformance plugins/accelerator plugins/opencl plugins/cuda plugins/onnx $(RAY)
+ABOVE := frontend conformance plugins/accelerator plugins/opencl plugins/cuda plugins/onnx plugins/onnxruntime $(RAY)
 # The parts of the frontend that need a library of others are judged, too.
 EXTRAS := absl,images,re2,safetensors,scipy
-SOURCES := core/src frontend/src sdk/src plugins/cpu/src plugins/accelerator/src plugins/opencl/src plugins/cuda/src plugins/ray/src plugins/onnx/src conformance/src release docs/site
+SOURCES := core/src frontend/src sdk/src plugins/cpu/src plugins/accelerator/src plugins/opencl/src plugins/cuda/src plugins/ray/src plugins/onnx/src plugins/onnxruntime/src conformance/src release docs/site
 STAMPS := $(VENV)/stamps
 # A whole run on a driver that stands for the CPU takes too long for each change; make full has it.
 OPENCL_SHARES := 16

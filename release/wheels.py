@@ -27,7 +27,14 @@ from cc import gcc
 
 WORKSPACE = Path(__file__).resolve().parents[1]
 DIST = WORKSPACE / "dist"
-PLUGINS = ("plugins/accelerator", "plugins/opencl", "plugins/cuda", "plugins/ray", "plugins/onnx")
+PLUGINS = (
+    "plugins/accelerator",
+    "plugins/opencl",
+    "plugins/cuda",
+    "plugins/ray",
+    "plugins/onnx",
+    "plugins/onnxruntime",
+)
 PURE = ("core", "frontend", "sdk", "conformance", *PLUGINS)
 CPU = WORKSPACE / "plugins" / "cpu"
 ARCHITECTURES = ("x86_64", "aarch64")

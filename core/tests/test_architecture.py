@@ -24,6 +24,12 @@ ALLOWED = {
     "plugins/cuda/src": {"timberframe_core", "timberframe_sdk", "timberframe_accelerator", "timberframe_cuda"},
     "plugins/ray/src": {"timberframe_sdk", "timberframe_ray"},
     "plugins/onnx/src": {"timberframe_core", "timberframe", "timberframe_onnx"},
+    "plugins/onnxruntime/src": {
+        "timberframe_core",
+        "timberframe_sdk",
+        "timberframe_onnx",
+        "timberframe_onnxruntime",
+    },
     "conformance/src": {"timberframe_core", "timberframe", "timberframe_sdk", "timberframe_conformance"},
 }
 TEMPLATES = WORKSPACE / "sdk/src/timberframe_sdk/templates"

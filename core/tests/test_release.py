@@ -29,6 +29,7 @@ PACKAGES = (
     "plugins/cpu",
     "plugins/cuda",
     "plugins/onnx",
+    "plugins/onnxruntime",
     "plugins/opencl",
     "plugins/ray",
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from timberframe_core.plugin.nodes import UNIT_KERNELS
+from timberframe_sdk.fallbacks import times_fallen_back
 from timberframe_sdk.reference import times_computed
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class Lookups:
         self._elsewhere: dict[str, str] = {}
         self._computed: Mapping[str, int] = {}
         """How often the device has had each op computed by its reference before `begin`."""
+        self._given_away: Mapping[tuple[str, str], int] = {}
+        """How often the device has had each op computed by others before `begin`."""
         self._lock = threading.Lock()
         self._registry: KernelRegistry | None = getattr(device, "kernels", None)
 
@@ -52,6 +55,7 @@ class Lookups:
             self._found.clear()
             self._elsewhere.clear()
         self._computed = times_computed(self._device.type)
+        self._given_away = times_fallen_back(self._device.type)
         if self._registry is not None and self._note not in self._registry.listeners:
             self._registry.listeners += (self._note,)
 
@@ -69,9 +73,17 @@ class Lookups:
         names = dict.fromkeys(self._name(kernel) for _, kernel in found)
         judged = [kernel for op, kernel in found if op in wanted or not wanted]
         fallback = any(self._is_fallback(kernel) for kernel in judged)
+        if others := self._others(wanted):
+            return Used(tuple(f"{by} (fallback)" for by in others), True)
         if not found and any(map(self._translated_by_reference, wanted)):
             return Used((FALLBACK,), True)
         return Used(tuple(name for name in names if name), fallback)
+
+    def _others(self, wanted: set[str]) -> list[str]:
+        """Who else has computed these ops in the device's name since, of all ops where none is wanted."""
+        now = times_fallen_back(self._device.type).items()
+        since = [key for key, count in now if count > self._given_away.get(key, 0)]
+        return list(dict.fromkeys(by for op, by in since if op in wanted or not wanted))
 
     def _translated_by_reference(self, op: str) -> bool:
         """Whether a device without kernels of an op, such as a compiler, has had it computed by its reference since."""

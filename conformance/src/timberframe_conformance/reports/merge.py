@@ -9,6 +9,7 @@ from typing import Any
 
 from timberframe_conformance.case import FAILING, LEVELS, VERDICTS, Result, label_of
 from timberframe_conformance.cases.types import TESTABLE
+from timberframe_conformance.reports.badge import device_label
 from timberframe_conformance.reports.compare import compare
 from timberframe_conformance.reports.summary import (
     Run,
@@ -117,7 +118,7 @@ def by_device(runs: Iterable[Run]) -> list[list[Run]]:
 
 def _names(runs: Sequence[Run]) -> list[str]:
     """What the page calls devices: their names, with the model where two have the same name."""
-    short = [run.device["spec"].removeprefix("/device:") for run in runs]
+    short = [device_label(run) for run in runs]
     return [
         f"{name} {run.device.get('model', '')}".strip() if short.count(name) > 1 else name
         for name, run in zip(short, runs, strict=True)
