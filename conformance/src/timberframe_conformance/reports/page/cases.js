@@ -36,7 +36,7 @@ const cases = (() => {
       if (!shown.some((r) => (wanted ? wanted.includes(r.verdict[i]) : r.verdict[i] !== ABSENT))) continue;
       if (words.every((matches) => matches(i))) found.push(i);
     }
-    return { shown, found };
+    return { shown, found, verdict: v };
   }
 
   function said(run, i) {

@@ -13,13 +13,24 @@ const overview = (() => {
 
   const devices = () => grid("The newest run of each device", [
     { title: "Device", head: true, value: (r) => r.name },
-    { title: "Model", value: (r) => [r.device.vendor, r.device.model, r.device.driver].filter(Boolean).join(" ") },
+    ...["vendor", "model", "driver"].filter((part) => runs.some((r) => r.device[part]))
+      .map((part) => ({ title: part[0].toUpperCase() + part.slice(1), value: (r) => r.device[part] || "" })),
     { title: "Level reached", value: (r) => [...levels].reverse().find((l) => r.reached[l]?.reached) || "none" },
     { title: "Cases", numeric: true, value: (r) => r.count },
     ...verdicts.filter((v) => runs.some((r) => r.counts[v])).map((v) => ({ title: v, numeric: true, value: (r) => r.counts[v] })),
     { title: "Run", value: (r) => r.environment.date || "", show: (r) => `${(r.environment.date || "").slice(0, 10)}${r.partial ? ", part of the suite" : ""}` },
     { title: "Suite", value: (r) => r.suite_version },
   ], runs);
+
+  // The networks of a level: how many a device runs right, and which it does not.
+  const networks = (level) => data.networks[level] || [];
+  function whole(run, level) {
+    const tried = networks(level).filter((n) => cases.verdict(run, n.case) !== null);
+    if (!tried.length) return null;
+    const wrong = tried.filter((n) => cases.verdict(run, n.case) !== 0);
+    return el("div", {}, `${number(tried.length - wrong.length)} of ${number(tried.length)} networks run right`,
+      ...wrong.map((n) => el("div", { class: "no" }, `\u2717 ${n.name}: ${verdicts[cases.verdict(run, n.case)]}`)));
+  }
 
   function reached(run, level) {
     const found = run.reached[level];
@@ -29,10 +40,12 @@ const overview = (() => {
       ` ${number(found.cases)} cases`, found.failing ? `, ${number(found.failing)} failing` : "",
       missing.length ? el("details", {}, el("summary", {}, `${number(missing.length)} missing`),
         el("ul", {}, missing.slice(0, SHOWN_CASES).map((m) => el("li", {}, el("code", {}, m))),
-          missing.length > SHOWN_CASES ? el("li", {}, `and ${number(missing.length - SHOWN_CASES)} more`) : null)) : null);
+          missing.length > SHOWN_CASES ? el("li", {}, `and ${number(missing.length - SHOWN_CASES)} more`) : null)) : null,
+      whole(run, level));
   }
   const levelTable = () => grid("Levels by device", [
-    { title: "Level", head: true, show: (l) => l },
+    { title: "Level", head: true, show: (l) => el("div", {}, l,
+      el("div", { class: "muted networks" }, networks(l).map((n) => n.name).join(", ") || (l === "breadth" ? "all other ops and dtypes" : ""))) },
     ...runs.map((r) => ({ title: r.name, show: (l) => reached(r, l) })),
   ], levels);
 
