@@ -166,6 +166,7 @@ ifneq ($(RAY),)
 endif
 	@echo "== soak"
 	@time $(BIN)/conformance run --device=cpu --level soak --timeout 600
+	@time $(BIN)/conformance mutants --device=cpu --soak
 	@echo "make full: passed (tests, conformance, OpenCL, CUDA sources, sanitizers, faults, peers, mutants, killed writers, trainings and workers, soak)"
 
 sanitize: setup

@@ -87,7 +87,7 @@ class Case:
     types: dtypes of the op's type attrs. level: the conformance level that a failure keeps from being reached.
     expected: whether a level is incomplete when the device has no kernel for it; asked_by: which one. networks: those
     that need it. isolate: run it in a process of its own. script: stand-alone Python that shows the same, where the
-    case can be written so.
+    case can be written so. time_limits: how many times as long as others it may take.
     """
 
     suite: str
@@ -101,6 +101,7 @@ class Case:
     script: Callable[[str], str] | None = None
     asked_by: str = LEVELS[-1]
     networks: tuple[str, ...] = ()
+    time_limits: int = 1
 
     @property
     def dtype_label(self) -> str:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from timberframe_conformance.target import Target
 
 SUITE = "networks"
+TIME_LIMITS = 4
+"""Of a network as a whole: a device may have to compile some hundred programs for its first run."""
 STEPS = 2
 """Of a training network."""
 DRAWS = 2
@@ -52,7 +54,8 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
                 run = functools.partial(_whole, build)
                 detail = name.replace(" ", "-")
                 yield Case(
-                    SUITE, "Model", (("T", "float32"),), detail, run, level, asked_by=level, networks=(name,)
+                    SUITE, "Model", (("T", "float32"),), detail, run, level, asked_by=level, networks=(name,),
+                    time_limits=TIME_LIMITS,
                 )  # fmt: skip
         whole.update(networks(level))
 

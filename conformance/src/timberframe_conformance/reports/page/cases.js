@@ -38,7 +38,7 @@ const cases = (() => {
       if (!shown.some((r) => (wanted ? wanted.includes(r.verdict[i]) : r.verdict[i] !== ABSENT))) continue;
       if (words.every((matches) => matches(i))) found.push(i);
     }
-    return { shown, found };
+    return { shown, found, verdict: v };
   }
 
   function said(run, i) {
@@ -70,7 +70,7 @@ const cases = (() => {
   }
 
   return {
-    ABSENT, MARKS, NETWORK, badge, column, columns, count, draw, id, node: list.node, number, ranOp, select, verdict,
-    op: (i) => ops[op[i]], detail: (i) => details[detail[i]], suite: (i) => suites[suite[i]], type: (i) => types[type[i]], typeIndex: (i) => type[i], opIndex: (i) => op[i], suiteIndex: (i) => suite[i],
+    ABSENT, MARKS, badge, column, columns, count, draw, id, node: list.node, number, ranOp, select, verdict,
+    op: (i) => ops[op[i]], type: (i) => types[type[i]], typeIndex: (i) => type[i], opIndex: (i) => op[i], suiteIndex: (i) => suite[i],
   };
 })();

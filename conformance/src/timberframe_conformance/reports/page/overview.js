@@ -19,7 +19,8 @@ const overview = (() => {
   }
   const devices = () => grid("The newest run of each device", [
     { title: "Device", head: true, value: (r) => r.name },
-    { title: "Model", value: (r) => [r.device.vendor, r.device.model, r.device.driver].filter(Boolean).join(" ") },
+    ...["vendor", "model", "driver"].filter((part) => runs.some((r) => r.device[part]))
+      .map((part) => ({ title: part[0].toUpperCase() + part.slice(1), value: (r) => r.device[part] || "" })),
     { title: "Level reached", value: (r) => [...levels].reverse().find((l) => r.reached[l]?.reached) || "none" },
     { title: "Ops", numeric: true, hint: "of which a case passed or failed", value: opsOf },
     { title: "Cases", numeric: true, value: (r) => r.count },
@@ -28,28 +29,26 @@ const overview = (() => {
     { title: "Suite", value: (r) => r.suite_version },
   ], runs);
 
-  // The networks that a level runs whole, each with what came of it where it did not pass.
-  function networks(run, level) {
-    const names = new Map();
-    for (let i = 0; i < cases.count; i++) {
-      const v = cases.verdict(run, i);
-      if (v === null || cases.op(i) !== cases.NETWORK || cases.suite(i) !== "networks" || levels[run.level[i]] !== level) continue;
-      const name = cases.detail(i).split("/")[0];
-      if ((names.get(name) ?? 0) === 0) names.set(name, v);
-    }
-    const shown = [...names].flatMap(([name, v]) => [v === 0 ? name : el("span", {}, cases.badge(v, cases.MARKS[v]), ` ${name}`), ", "]);
-    return shown.length ? el("div", { class: "networks" }, shown.slice(0, -1)) : null;
+  // The networks of a level: how many a device runs right, and which it does not.
+  const networks = (level) => data.networks[level] || [];
+  function whole(run, level) {
+    const tried = networks(level).filter((n) => cases.verdict(run, n.case) !== null);
+    if (!tried.length) return null;
+    const wrong = tried.filter((n) => cases.verdict(run, n.case) !== 0);
+    return el("div", {}, `${number(tried.length - wrong.length)} of ${number(tried.length)} networks run right`,
+      ...wrong.map((n) => el("div", { class: "no" }, `\u2717 ${n.name}: ${verdicts[cases.verdict(run, n.case)]}`)));
   }
+
   function reached(run, level) {
     const found = run.reached[level];
     if (!found || !found.cases) return el("span", { class: "muted" }, "not run");
     const missing = found.missing;
     return el("div", {}, found.reached ? yes(true) : run.partial ? el("span", { class: "muted" }, "part of the suite") : yes(false),
       ` ${number(found.cases)} cases`, found.failing ? `, ${number(found.failing)} failing` : "",
-      networks(run, level),
       missing.length ? el("details", {}, el("summary", {}, `${number(missing.length)} missing`),
         el("ul", {}, missing.slice(0, SHOWN_CASES).map((m) => el("li", {}, el("code", {}, m))),
-          missing.length > SHOWN_CASES ? el("li", {}, `and ${number(missing.length - SHOWN_CASES)} more`) : null)) : null);
+          missing.length > SHOWN_CASES ? el("li", {}, `and ${number(missing.length - SHOWN_CASES)} more`) : null)) : null,
+      whole(run, level));
   }
   // How many times as fast as each peer a bench found the device, in the geometric mean.
   const speeds = () => data.benches.filter((bench) => speed.means(bench).length).map((bench) =>
@@ -57,7 +56,8 @@ const overview = (() => {
       speed.means(bench).flatMap(({ peer, ratio, count }, k) =>
         [k ? ", " : "", el("strong", {}, `${ratio.toPrecision(3)} times as fast as ${peer}`), ` (${number(count)})`]), "."));
   const levelTable = () => grid("Levels by device", [
-    { title: "Level", head: true, show: (l) => l },
+    { title: "Level", head: true, show: (l) => el("div", {}, l,
+      el("div", { class: "muted networks" }, networks(l).map((n) => n.name).join(", ") || (l === "breadth" ? "all other ops and dtypes" : ""))) },
     ...runs.map((r) => ({ title: r.name, show: (l) => reached(r, l) })),
   ], levels);
 
