@@ -262,9 +262,6 @@ def test_the_first_screen_names_networks_ops_and_speed(browser: Any, tmp_path: P
     assert texts[0].split("\n")[-1].split("\t")[heads.index("Ops")].strip() == "3"
     assert "LeNet" in texts[1]
     assert "2.00 times as fast as numpy (2)" in texts[1]
-    assert "3 ops that ran, 1 without a kernel" in browser.evaluate(
-        "document.getElementById('matrix-content').textContent"
-    )
 
 
 @pytest.mark.slow
