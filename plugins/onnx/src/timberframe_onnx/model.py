@@ -135,6 +135,12 @@ class Model:
         structure = tuple(structure_of(p, given.get(p.name), self._by_shapes) for p in self.inputs)
         return self._running(structure).explain([(p, given[p.name]) for p in self.inputs if p.name in given])
 
+    def graph_for(self, feeds: Mapping[str, Any]) -> tuple[tf.Graph, dict[Tensor, Any], dict[str, Fetch]]:
+        """Returns the graph that runs for these inputs, what its placeholders are fed, and how outputs are fetched."""
+        structure = tuple(structure_of(p, feeds.get(p.name), self._by_shapes) for p in self.inputs)
+        running = self._running(structure)
+        return running.graph, running.fed_with([(p, feeds.get(p.name)) for p in self.inputs]), running.fetches
+
     def _running(self, structure: tuple[Structure, ...]) -> _Running:
         """The graph for inputs of these lengths or shapes; the most recent ones are kept."""
         if structure not in self._graphs:
@@ -170,18 +176,18 @@ class _Running:
         self.tensors = [t for fetch in self.fetches.values() for t in fetch.tensors]
 
     def explain(self, feeds: list[tuple[Port, Any]]) -> Any:
-        return self.session.explain(self.tensors, self._fed(feeds) if feeds else None)
+        return self.session.explain(self.tensors, self.fed_with(feeds) if feeds else None)
 
     def run(self, feeds: list[tuple[Port, Any]]) -> dict[str, Any]:
-        arrays = self.session.run(self.tensors, self._fed(feeds))
+        arrays = self.session.run(self.tensors, self.fed_with(feeds))
         found, at = {}, 0
         for name, fetch in self.fetches.items():
             found[name] = fetch.value(arrays[at : at + len(fetch.tensors)])
             at += len(fetch.tensors)
         return found
 
-    def _fed(self, feeds: list[tuple[Port, Any]]) -> dict[Tensor, Any]:
-        """What the placeholders are fed."""
+    def fed_with(self, feeds: list[tuple[Port, Any]]) -> dict[Tensor, Any]:
+        """Returns what the placeholders are fed."""
         fed = {}
         for (port, value), tensors in zip(feeds, self.fed, strict=True):
             items = list(value) if port.is_list and value is not None else [value]
