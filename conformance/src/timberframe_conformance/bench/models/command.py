@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -74,9 +75,8 @@ def _profiled(given: argparse.Namespace, device: str) -> list[tuple[Row, Callabl
     if given.models:
         rows = files.rows(given.models, batches)
         paths = [path for path in given.models for _ in batches]
-        sizes = given.sizes or {}
         return [
-            (row, lambda p=path, r=row: files.read(p, device, r.batch, sizes).model)
+            (row, partial(_file_model, path, device, row.batch, given.sizes or {}))
             for path, row in zip(paths, rows, strict=True)
         ]
     return [
@@ -85,6 +85,10 @@ def _profiled(given: argparse.Namespace, device: str) -> list[tuple[Row, Callabl
         else (row, partial(catalogue.build_training, row.name, device=device))
         for row in selected(given.keyword, batches)
     ]
+
+
+def _file_model(path: Path, device: str, batch: int, sizes: Mapping[str, int]) -> catalogue.Model:
+    return files.read(path, device, batch, sizes).model
 
 
 def selected(keyword: str, batches: Sequence[int]) -> list[Row]:
