@@ -60,7 +60,8 @@ def _reference(attrs: Attrs, arr: np.ndarray, size: np.ndarray, weights: np.ndar
     if weights.size not in (0, arr.size):
         raise InvalidArgumentError(f"{weights.size} weights for {arr.size} numbers; as many or none are required")
     by_row = weights.reshape(1, -1) if weights.size else weights
-    return _counts(arr.reshape(1, -1), int(size), by_row, False)[0]
+    made: np.ndarray = _counts(arr.reshape(1, -1), int(size), by_row, False)[0]
+    return made
 
 
 def _dense_reference(attrs: Attrs, numbers: np.ndarray, size: np.ndarray, weights: np.ndarray) -> np.ndarray:
