@@ -207,6 +207,10 @@ peers: $(PEERS)/stamp
 	@time $(PEERS)/bin/conformance bench --device=cpu --vs numpy,tensorflow --one-core
 	@echo "== random graphs beside TensorFlow"
 	@time $(PEERS)/bin/conformance fuzz --device=cpu --vs tensorflow --oracles tensorflow --seconds 300 --seed commit
+	@echo "== ONNX files of others against ONNX Runtime and TensorFlow"
+	@time $(PEERS)/bin/python -m pip download $(QUIET) --disable-pip-version-check --no-deps --dest $(PEERS)/files \
+	  -r plugins/onnx/tests/peers/files.txt
+	@time TIMBERFRAME_PEER_FILES=$(PEERS)/files $(PEERS)/bin/pytest plugins/onnx/tests/peers
 	@echo "== whole networks against TensorFlow and ONNX Runtime, few samples"
 	@time $(PEERS)/bin/conformance bench --models --vs onnxruntime,tensorflow --quick
 

@@ -24,6 +24,12 @@ LEVELS = ("core", "inference", "training", "breadth")
 SUBJECTS = ("Device", "Graph", "Model")
 """In place of an op's name in cases that are about no single op."""
 
+
+def is_subject(name: str) -> bool:
+    """Whether a name that stands where an op's does is no op's: one of SUBJECTS, or an installed suite's own."""
+    return name in SUBJECTS or ":" in name
+
+
 Types = tuple[tuple[str, str], ...]
 """Type attrs with the names of their dtypes, in the op's order."""
 

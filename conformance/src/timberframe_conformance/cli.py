@@ -15,7 +15,7 @@ from rich.markup import escape
 
 from timberframe_conformance import todo
 from timberframe_conformance.bench import command as bench
-from timberframe_conformance.case import LEVELS, SUBJECTS
+from timberframe_conformance.case import LEVELS, is_subject
 from timberframe_conformance.commands import (
     UsageError,
     add_device,
@@ -138,7 +138,7 @@ def _selection(parser: argparse.ArgumentParser) -> None:
     add_device(parser)
     parser.add_argument("--level", choices=[*LEVELS, "all", "soak"], help="run it and those below (default: all)")
     parser.add_argument("--op", default="", metavar="A,B", help="only cases of these ops")
-    parser.add_argument("--suite", default="", metavar="A,B", help="only these suites")
+    parser.add_argument("--suite", default="", metavar="A,B", help="only these suites, or those of installed packages")
     parser.add_argument(
         "-k", dest="keyword", default="", metavar="EXPR", help="only ids that contain these texts (and, or, not)"
     )
@@ -246,7 +246,7 @@ def _why_none(options: Options) -> str:
     """What to say where the options select no case."""
     from timberframe_core.ops.definition import registry
 
-    ops = [registry.get(name) for name in options.ops if name not in SUBJECTS]
+    ops = [registry.get(name) for name in options.ops if not is_subject(name)]
     without = [op.name for op in ops if not list(op.samples())]
     if not without:
         return "no case was selected; `conformance list` prints the cases"

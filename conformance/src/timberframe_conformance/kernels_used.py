@@ -43,7 +43,8 @@ class Lookups:
     def _note(self, node: KernelNode, kernel: KernelDef | None) -> None:
         if node.device.type != self._device.type:
             if kernel is not None and not node.placing:
-                self._elsewhere.setdefault(node.op, node.device.spec)
+                with self._lock:
+                    self._elsewhere.setdefault(node.op, node.device.spec)
             return
         if not node.placing and (kernel is not None or node.op not in UNIT_KERNELS):
             with self._lock:
@@ -59,9 +60,15 @@ class Lookups:
         if self._registry is not None and self._note not in self._registry.listeners:
             self._registry.listeners += (self._note,)
 
-    def elsewhere(self, op: str) -> str:
-        """Another device that has looked up a kernel of the op since, "" where none has."""
-        return self._elsewhere.get(op, "")
+    def elsewhere(self) -> dict[str, str]:
+        """By op another device that has looked up a kernel of it since."""
+        with self._lock:
+            return dict(self._elsewhere)
+
+    def own(self) -> frozenset[str]:
+        """The ops that the device itself has looked up kernels of since."""
+        with self._lock:
+            return frozenset(op for op, kernel in self._found.values() if kernel is not None)
 
     def end(self, ops: Iterable[str] = ()) -> Used:
         """What was looked up since. ops: those that the case is about; none means all that ran."""

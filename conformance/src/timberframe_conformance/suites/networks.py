@@ -79,7 +79,7 @@ def _call(trial: Trial, case_id: str, target: Target) -> Measured | None:
     attrs = trial.attrs(arrays)
     with referring(trial.op) as referred:
         got, dtypes = drive.call(target, trial.op, attrs, arrays, known=trial.known, constants=trial.constants)
-        delegated = "the op's reference" if referred else target.lookups.elsewhere(trial.op.name)
+        delegated = "the op's reference" if referred else target.lookups.elsewhere().get(trial.op.name, "")
     measured = forward.judge(trial, attrs, arrays, got, dtypes, target)
     return replace(measured or Measured(), fallback=delegated)
 
