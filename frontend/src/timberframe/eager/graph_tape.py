@@ -8,7 +8,6 @@ from typing import Any
 from timberframe.api.framework import GraphKeys
 from timberframe_core.gradients.reverse import gradients_through, is_differentiable
 from timberframe_core.gradients.tape import reads_variables
-from timberframe_core.graph.eager_tensor import EagerTensor
 from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graph.operation import Operation, Tensor
@@ -78,7 +77,7 @@ class GraphTape:
     def _variables(self) -> dict[Tensor, Any]:
         """The variables that are known, by the tensors of the graph that are their handles."""
         handles = getattr(self._graph, "handles", {}).items()
-        known = {inner: handle.spec.variable and handle.spec.variable() for handle, inner in handles}
+        known = {inner: _variable_of(handle) for handle, inner in handles}
         known.update((v.handle, v) for v in self._graph.get_collection(GraphKeys.GLOBAL_VARIABLES))
         return known
 
@@ -99,8 +98,7 @@ class GraphTape:
             return True
         if not self._watches_variables or tensor.dtype.name != "resource":
             return False
-        known = {tensor: tensor.spec.variable()} if isinstance(tensor, EagerTensor) else self._variables()
-        return _is_trained(tensor, known)
+        return _is_trained(tensor, {tensor: _variable_of(tensor)} if tensor.eager else self._variables())
 
     def gradients(
         self, targets: Sequence[Tensor], sources: Sequence[Tensor | None], seeds: Sequence[Any] | None
@@ -123,6 +121,11 @@ def _bodies(graph: Graph) -> list[FuncGraph]:
             break
         graph = graph.outer
     return found[::-1]
+
+
+def _variable_of(handle: Any) -> Any:
+    """Returns the variable of an eager handle; None where it is not known."""
+    return handle.spec.variable and handle.spec.variable()
 
 
 def _is_trained(tensor: Tensor, known: Mapping[Tensor, Any]) -> bool:
