@@ -5,6 +5,7 @@
 # make docs   the documentation as a site: docs/build/site/index.html
 # make release    wheels of all packages in dist/: docs/releases.md
 # make try-wheels tries them in empty environments, without a compiler
+# make elsewhere compiles the CPU's kernels for Windows and macOS, and tries those for Windows where there is Wine
 # make try-gpu-script tries what a machine with a GPU is to run, on the emulator: plugins/cuda/tests/README.md
 #
 # Where a share of something is tried, the commit chooses it: the same commit has the same verdict on every day.
@@ -30,10 +31,10 @@ BUILDING := PATH="$(abspath $(BIN)):$$PATH"
 RAY := $(if $(filter Linux-x86_64 Linux-aarch64 Darwin-arm64,$(shell uname -s)-$(shell uname -m)),plugins/ray)
 # What plugins/cpu needs installed, and what needs plugins/cpu.
 BELOW := core sdk
-ABOVE := frontend conformance plugins/accelerator plugins/opencl plugins/cuda plugins/onnx $(RAY) serving
+ABOVE := frontend conformance plugins/accelerator plugins/opencl plugins/cuda plugins/onnx plugins/onnxruntime $(RAY) serving
 # The parts of the frontend that need a library of others are judged, too.
-EXTRAS := absl,images,safetensors,scipy
-SOURCES := core/src frontend/src sdk/src plugins/cpu/src plugins/accelerator/src plugins/opencl/src plugins/cuda/src plugins/ray/src plugins/onnx/src conformance/src serving/src release docs/site
+EXTRAS := absl,images,re2,safetensors,scipy
+SOURCES := core/src frontend/src sdk/src plugins/cpu/src plugins/accelerator/src plugins/opencl/src plugins/cuda/src plugins/ray/src plugins/onnx/src plugins/onnxruntime/src conformance/src serving/src release docs/site
 STAMPS := $(VENV)/stamps
 # A whole run on a driver that stands for the CPU takes too long for each change; make full has it.
 OPENCL_SHARES := 16
@@ -49,7 +50,7 @@ NVRTC := $(shell sed -n 's/^nvidia-cuda-nvrtc==//p' constraints.txt)
 # A warning of the C compiler is an error where changes are judged; elsewhere, with a newer compiler, it is none.
 WERROR := $(if $(CI),--config-settings=setup-args=-Dwerror=true)
 
-.PHONY: always setup run check test lint types tests full docs sanitize faults peers release try-wheels try-gpu-script clean
+.PHONY: always setup run check test lint types tests full docs sanitize faults peers release try-wheels elsewhere try-gpu-script clean
 
 setup: $(STAMPS)/cpu $(STAMPS)/above
 
@@ -120,7 +121,7 @@ tests: setup
 	@echo "== pytest"
 	@time $(BIN)/pytest -n 2 --durations=20 --durations-min=2
 
-full: test run sanitize faults peers try-wheels try-gpu-script
+full: test run sanitize faults peers try-wheels elsewhere try-gpu-script
 ifneq ($(OPENCL),)
 	@echo "== conformance run --device=opencl"
 	@time $(BIN)/conformance run --device=opencl
@@ -165,6 +166,7 @@ ifneq ($(RAY),)
 endif
 	@echo "== soak"
 	@time $(BIN)/conformance run --device=cpu --level soak --timeout 600
+	@time $(BIN)/conformance mutants --device=cpu --soak
 	@echo "make full: passed (tests, conformance, OpenCL, CUDA sources, sanitizers, faults, peers, mutants, killed writers, trainings and workers, soak)"
 
 sanitize: setup
@@ -172,6 +174,12 @@ sanitize: setup
 	@time $(PIP) -r requirements-full.txt
 	@time $(BUILDING) $(BIN)/python plugins/cpu/tests/sanitize.py address
 	@time $(BUILDING) $(BIN)/python plugins/cpu/tests/sanitize.py thread
+
+elsewhere: setup $(RELEASE)/stamp
+	@echo "== the CPU's kernels for Windows and macOS; with Wine, calls recorded here repeated by those for Windows"
+	@time $(BIN)/python plugins/cpu/tests/elsewhere/record.py plugins/cpu/build/calls
+	@time $(RELEASE)/bin/python plugins/cpu/tests/elsewhere/build.py \
+	  $$(if command -v wine > /dev/null; then echo --run plugins/cpu/build/calls; fi)
 
 # The commit decides which faults it tries. One that nothing notices is to be judged: see conformance/README.md.
 faults: setup
@@ -199,6 +207,10 @@ peers: $(PEERS)/stamp
 	@time $(PEERS)/bin/conformance bench --device=cpu --vs numpy,tensorflow --one-core
 	@echo "== random graphs beside TensorFlow"
 	@time $(PEERS)/bin/conformance fuzz --device=cpu --vs tensorflow --oracles tensorflow --seconds 300 --seed commit
+	@echo "== ONNX files of others against ONNX Runtime and TensorFlow"
+	@time $(PEERS)/bin/python -m pip download $(QUIET) --disable-pip-version-check --no-deps --dest $(PEERS)/files \
+	  -r plugins/onnx/tests/peers/files.txt
+	@time TIMBERFRAME_PEER_FILES=$(PEERS)/files $(PEERS)/bin/pytest plugins/onnx/tests/peers
 	@echo "== the server, asked by clients of others"
 	@time $(BIN)/python serving/tests/clients/check.py --folder $(PEERS)/clients \
 	  --tensorflow $$(echo $(abspath $(PEERS))/lib/python*/site-packages)

@@ -65,6 +65,13 @@ def test_range_of_a_sample_is_kept() -> None:
     assert x.max() <= 3
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float64", "int8", "complex64"])
+def test_whole_values_are_whole_and_some_are_equal(dtype: str) -> None:
+    made = make_array(Arg((200,), low=0, high=3, whole=True), dtype, np.random.default_rng(0)).astype(complex)
+    assert set(np.unique(made.real)) == {0, 1, 2, 3}
+    assert (made.imag == np.round(made.imag)).all()
+
+
 def test_distinct_values_differ() -> None:
     for dtype in ("int8", "float16", "bfloat16", "float32"):
         x = make_array(Arg((5, 7), distinct=True), dtype, generator("x"))

@@ -17,6 +17,8 @@ from timberframe_conformance.cases.weaknesses import (
     EQUAL_OUTPUT,
     NO_SECOND,
     NOT_TRIED,
+    SAME_OUTPUTS,
+    ZEROS,
     input_shapes,
     input_size,
     weaknesses,
@@ -129,6 +131,9 @@ def test_no_convolution_is_tried_on_empty_tensors(target: Target, suite: str) ->
         ("Relu", [Arg((0, 3))], "all elements of input features are equal"),
         ("Relu", [Arg(values=[1.0, 2.0])], COPIES),
         ("Relu", [Arg(values=[-1.0, -2.0])], EQUAL_OUTPUT),
+        ("Relu", [Arg((9,), low=-4, high=-1)], ZEROS),
+        ("Log", [Arg((9,), low=-4, high=-1)], EQUAL_OUTPUT),  # NaN everywhere
+        ("Equal", [Arg((7,)), Arg((7,))], SAME_OUTPUTS),
         ("Relu", [Arg((1, 9))], NO_SECOND),
         ("Relu", [Arg(values=[[-1.0, 2.0], [2.0, 1.0]])], NOT_TRIED),
     ],

@@ -99,3 +99,12 @@ def test_the_page_of_a_vendor_names_no_file_of_this_repository() -> None:
     page = devices_page([found])
     assert "](" not in page
     assert "commit" not in page
+
+
+def test_devices_of_one_name_are_known_by_the_hardware_that_was_chosen() -> None:
+    found = [run(), run()]
+    for one, hardware in zip(found, ("Left/Provider", "right"), strict=True):
+        one.device = {**DEVICE, "model": hardware, "details": {"hardware": hardware}}
+    page = devices_page(found)
+    assert "|device|`acme:Left/Provider`|`acme:right`|" in page
+    assert [badge_name(one, "core") for one in found] == ["ACME-Left-Provider-core.svg", "ACME-right-core.svg"]

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from timberframe_conformance.isolation.journal import cause_of_death
+from timberframe_conformance.suites import networks
+from timberframe_conformance.target import Target
 
 pytestmark = pytest.mark.slow
 
@@ -63,6 +65,24 @@ def test_an_op_that_hangs_is_given_up_after_three_cases(plugin_path: Path, tmp_p
     assert all("did not end within" in message for message in words)
     of_left_out, of_hangs = ({r["cause"] for r in done if (r["message"] == left_out) is b} for b in (True, False))
     assert of_left_out.isdisjoint(of_hangs)
+
+
+@pytest.mark.parametrize(("time_limits", "ends"), [(1, True), (30, False)])
+def test_a_case_may_take_as_many_time_limits_as_it_asks_for(tmp_path: Path, time_limits: int, ends: bool) -> None:
+    program = (
+        "import pathlib, sys, time; from timberframe_conformance.isolation.journal import Journal;"
+        f"journal = Journal(pathlib.Path({str(tmp_path)!r}), 'gw0', 0.5); journal.begin('a', {time_limits});"
+        "time.sleep(1.5); journal.end()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=False)
+    assert bool(done.returncode) is ends
+
+
+def test_a_network_as_a_whole_may_take_longer_than_other_cases(target: Target) -> None:
+    """An accelerator compiles hundreds of programs for the first run of one."""
+    limits = {case.op == "Model": case.time_limits for case in networks.collect(target, ())}
+    assert limits == {True: networks.TIME_LIMITS}
+    assert networks.TIME_LIMITS > 1
 
 
 def test_worker_that_leaves_is_a_crash(plugin_path: Path, tmp_path: Path) -> None:

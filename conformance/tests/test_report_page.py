@@ -160,6 +160,62 @@ def test_search_and_filters_select_ops_failures_and_cases(opened: Any) -> None:
     assert opened.errors == []
 
 
+@pytest.fixture
+def small(browser: Any, tmp_path: Path) -> Any:
+    """The page of a device with two of four ops, and with one of two networks right."""
+    found = results()
+    for r in found:
+        if r.op in OPS[2:] or (r.op == "Tanh" and r.id.endswith("0x3#0")):
+            r.verdict = "unsupported"
+    for name, verdict in (("LeNet", "pass"), ("MLP", "fail")):
+        found.append(Result(f"networks/Model/float32/{name}", "networks", "Model", {"T": "float32"}, verdict,
+                            level="core", networks=(name,)))  # fmt: skip
+    acme = {**device("/device:ACME:0"), "driver": "0.9"}
+    page = tmp_path / "page.html"
+    page.write_text(html([Run(acme, {}, found, 1.0, level="breadth")]), encoding="utf-8")
+    browser.open(page, height=8000)
+    return browser
+
+
+def test_the_networks_of_a_level_are_known() -> None:
+    network = Result("networks/Model/float32/MLP", "networks", "Model", {"T": "float32"}, "pass", level="core")
+    network.networks = ("MLP",)
+    run = Run(device("/device:ACME:0"), {}, [network], 1.0, level="core")
+    assert merged([run])["networks"] == {"core": [{"name": "MLP", "case": 0}]}
+
+
+@pytest.mark.slow
+def test_levels_say_which_networks_run_right(small: Any) -> None:
+    first = "document.querySelector('#levels-content tbody tr')"
+    head, cell = small.evaluate(f"[...{first}.children].map((e) => e.textContent)")
+    assert "LeNet, MLP" in head
+    assert "1 of 2 networks run right" in cell
+    assert "MLP: fail" in cell
+
+
+@pytest.mark.slow
+def test_the_table_of_ops_has_those_of_the_device_until_all_are_asked_for(small: Any) -> None:
+    assert small.evaluate(SHOWN.format("matrix")) == ["Model", "Relu", "Tanh"]
+    text = small.evaluate("document.getElementById('matrix-content').textContent")
+    assert "ACME:0: 3 of 5 ops, 7 of 13 pairs of op and dtypes" in text
+    small.evaluate("document.getElementById('without-kernel').click()")
+    assert small.evaluate(SHOWN.format("matrix")) == sorted([*OPS, "Model"])
+
+
+@pytest.mark.slow
+def test_a_cell_has_the_colour_of_what_ran(small: Any) -> None:
+    tanh = "[...document.querySelectorAll('#matrix-content tbody tr')].at(-1).querySelector('.cell .v')"
+    assert small.evaluate(f"[{tanh}.className, {tanh}.textContent]") == ["v v0", "1/2"]
+
+
+@pytest.mark.slow
+def test_vendor_model_and_driver_are_apart(small: Any) -> None:
+    shown = small.evaluate(
+        "[...document.querySelectorAll('#devices-content tbody tr > *')].slice(0, 4).map((e) => e.textContent)"
+    )
+    assert shown == ["ACME:0", "Acme", "One", "0.9"]
+
+
 @pytest.mark.slow
 def test_a_column_sorts_and_says_so(opened: Any) -> None:
     head = "document.querySelector('#accuracy-content th:nth-child(1)')"
@@ -188,6 +244,36 @@ def test_a_cell_leads_to_its_cases(opened: Any) -> None:
     found = opened.evaluate(SHOWN.format("cases"))
     assert found
     assert all(case.startswith("forward/Conv2D/float32/") for case in found)
+
+
+@pytest.mark.slow
+def test_the_first_screen_names_networks_ops_and_speed(browser: Any, tmp_path: Path) -> None:
+    found = [
+        *results(12),
+        Result("networks/Model/float32/LeNet", "networks", "Model", {"T": "float32"}, "pass", level="core"),
+    ]
+    found[1].verdict = found[5].verdict = found[9].verdict = "unsupported"  # Relu has no kernel
+    found[4].verdict = "unsupported"  # Tanh has one for two of its three dtypes
+    page = tmp_path / "page.html"
+    page.write_text(html([Run(device("/device:ACME:0"), {}, found, 1.0)], [BENCH]), encoding="utf-8")
+    browser.open(page, height=8000)
+    texts = [browser.evaluate(f"document.getElementById('{name}-content').innerText") for name in ("devices", "levels")]
+    heads = browser.evaluate("[...document.querySelectorAll('#devices-content th')].map((e) => e.textContent)")
+    assert texts[0].split("\n")[-1].split("\t")[heads.index("Ops")].strip() == "3"
+    assert "LeNet" in texts[1]
+    assert "2.00 times as fast as numpy (2)" in texts[1]
+
+
+@pytest.mark.slow
+def test_one_unsupported_case_leaves_the_colour_of_a_cell(browser: Any, tmp_path: Path) -> None:
+    found = results(24)
+    found[0].verdict = "unsupported"
+    page = tmp_path / "page.html"
+    page.write_text(html([Run(device("/device:ACME:0"), {}, found, 1.0)]), encoding="utf-8")
+    browser.open(page, height=6000)
+    row = "[...document.querySelectorAll('#matrix-content tbody tr')].find((r) => r.innerText.startsWith('Tanh'))"
+    cell = f"{row}.querySelector('.cell .v')"
+    assert browser.evaluate(f"[{cell}.textContent, {cell}.className]") == ["1/2", "v v0"]
 
 
 @pytest.mark.slow

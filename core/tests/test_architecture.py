@@ -23,7 +23,13 @@ ALLOWED = {
     "plugins/opencl/src": {"timberframe_core", "timberframe_sdk", "timberframe_accelerator", "timberframe_opencl"},
     "plugins/cuda/src": {"timberframe_core", "timberframe_sdk", "timberframe_accelerator", "timberframe_cuda"},
     "plugins/ray/src": {"timberframe_sdk", "timberframe_ray"},
-    "plugins/onnx/src": {"timberframe_core", "timberframe", "timberframe_onnx"},
+    "plugins/onnx/src": {"timberframe_core", "timberframe", "timberframe_onnx", "timberframe_conformance"},
+    "plugins/onnxruntime/src": {
+        "timberframe_core",
+        "timberframe_sdk",
+        "timberframe_onnx",
+        "timberframe_onnxruntime",
+    },
     "serving/src": {"timberframe_core", "timberframe", "timberframe_onnx", "timberframe_serving"},
     "conformance/src": {"timberframe_core", "timberframe", "timberframe_sdk", "timberframe_conformance"},
 }

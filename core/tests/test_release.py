@@ -29,6 +29,7 @@ PACKAGES = (
     "plugins/cpu",
     "plugins/cuda",
     "plugins/onnx",
+    "plugins/onnxruntime",
     "plugins/opencl",
     "plugins/ray",
     "serving",
@@ -167,3 +168,23 @@ def test_a_package_requires_what_it_imports_and_nothing_else(package: str) -> No
     required = {r.name.replace("_", "-") for r in map(Requirement, texts) if not r.name.startswith("timberframe")}
     used = imported(WORKSPACE / package) | UNSEEN.get(package, set())
     assert used - OPTIONAL.get(package, set()) == required
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "has_wheel"),
+    [("linux", "x86_64", True), ("linux", "aarch64", True), ("darwin", "arm64", False), ("win32", "AMD64", False)],
+)
+def test_the_suite_asks_for_kernels_of_the_cpu_only_where_there_is_a_wheel(
+    system: str, machine: str, has_wheel: bool
+) -> None:
+    environment = {"sys_platform": system, "platform_machine": machine, "extra": ""}
+    asked, found = ["timberframe-conformance"], set[str]()
+    folders = {project(WORKSPACE / p)["name"]: WORKSPACE / p for p in PACKAGES}
+    while asked:
+        name = asked.pop()
+        found.add(name)
+        texts = project(folders[name])["dependencies"]
+        needed = [r for r in map(Requirement, texts) if r.marker is None or r.marker.evaluate(environment)]
+        asked += [r.name for r in needed if r.name in folders and r.name not in found]
+    assert ("timberframe-cpu" in found) is has_wheel
+    assert {"timberframe-core", "timberframe-sdk", "timberframe"} <= found

@@ -16,6 +16,7 @@ from typing import Any
 import timberframe as tf
 import timberframe_sdk as sdk
 from markdown import plain
+from parameters import described_elsewhere, parameters
 from timberframe_core.dtypes import DType
 from timberframe_core.plugin.hooks import HookSpecs
 
@@ -138,7 +139,7 @@ def _index(names: list[str]) -> str:
 
 def _class(name: str, kind: type) -> str:
     """A class with its public methods and properties."""
-    body = [_docstring(kind, _parameters(kind))]
+    body = [_docstring(kind)]
     for member, value in vars(kind).items():
         if member[0] == "_":
             continue
@@ -152,7 +153,7 @@ def _class(name: str, kind: type) -> str:
 
 
 def _function(name: str, function: Callable[..., Any], directive: str = "py:function", fence: int = 4) -> str:
-    return _directive(directive, name + _signature(function), _docstring(function, _parameters(function)), fence)
+    return _directive(directive, name + _signature(function), _docstring(function), fence)
 
 
 def _directive(what: str, signature: str, body: str, fence: int) -> str:
@@ -160,16 +161,9 @@ def _directive(what: str, signature: str, body: str, fence: int) -> str:
     return f"{marks}{{{what}}} {signature}\n\n{body}\n{marks}\n"
 
 
-def _parameters(value: Any) -> Mapping[str, inspect.Parameter]:
-    try:
-        return inspect.signature(value).parameters
-    except (TypeError, ValueError):
-        return {}
-
-
 def _signature(value: Any) -> str:
     """Names and defaults; annotations are for type checkers, and make signatures hard to read."""
-    bare = [p.replace(annotation=p.empty) for p in _parameters(value).values() if p.name != "self"]
+    bare = [p.replace(annotation=p.empty) for p in parameters(value).values() if p.name != "self"]
     text = str(inspect.Signature(bare))
     return re.sub(r"<(?:function |class ')?([\w.]+)[^>]*>", r"\1", text)
 
@@ -179,18 +173,27 @@ def _doc(value: Any) -> str:
     return inspect.getdoc(value) or ""
 
 
-def _docstring(value: Any, parameters: Mapping[str, Any]) -> str:
-    """A docstring as Markdown; lines that begin with a parameter and a colon are a list."""
-    lines = plain(_doc(value)).splitlines()
-    result: list[str] = []
-    for line in lines:
+def _docstring(value: Any) -> str:
+    """A docstring as Markdown; lines that begin with a parameter and a colon are a list.
+
+    It goes on with what docstrings that it refers to, or of base classes, say of parameters that it does not name.
+    """
+    known, result = parameters(value), list[str]()
+    for line in plain(_doc(value)).splitlines():
         found = re.match(r"((?:\w|\\_)+(?:, (?:\w|\\_)+)*): ", line)
         names = found[1].replace("\\", "").split(", ") if found else []
-        if found and all(name in parameters for name in names):
-            listed = bool(result) and result[-1].startswith(("- ", "  "))
-            result += ([] if listed else [""]) + [f"- **{found[1]}**: {line[found.end() :]}"]
+        if found and all(name in known for name in names):
+            result += _item(result, f"**{found[1]}**: {line[found.end() :]}")
         elif result and result[-1].startswith(("- ", "  ")) and line.strip():
             result.append(f"  {line.strip()}")
         else:
             result.append(line)
+    for name, (text, owner) in described_elsewhere(value).items():
+        result += _item(result, f"**{plain(name)}**, as of `{owner}`: {plain(text)}")
     return "\n".join(result)
+
+
+def _item(before: list[str], text: str) -> list[str]:
+    """The lines of an item, which begins a list unless the lines before it are one."""
+    listed = bool(before) and before[-1].startswith(("- ", "  "))
+    return [*([] if listed else [""]), f"- {text}"]

@@ -91,6 +91,22 @@ def test_tables_of_the_lines_of_a_file(tmp_path: Path) -> None:
         tf.contrib.lookup.index_table_from_file("")
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (b"", []), (b"\n", [b""]), (b"one\r\ntwo\r\n", [b"one", b"two"]), (b"one\n\n", [b"one", b""]),
+        (b"one\ntwo", [b"one", b"two"]),
+    ],
+)  # fmt: skip
+def test_lines_of_a_file_are_without_their_ends(tmp_path: Path, text: bytes, wanted: list[bytes]) -> None:
+    path = tmp_path / "words.txt"
+    path.write_bytes(text)
+    words = tf.contrib.lookup.index_to_string_table_from_file(str(path), default_value="?")
+    with tf.Session() as session:
+        session.run(tf.tables_initializer())
+        assert session.run(words.lookup(np.arange(len(wanted) + 1))).tolist() == [*wanted, b"?"]
+
+
 def test_files_beside_a_program(tmp_path: Path) -> None:
     (tmp_path / "data.txt").write_text("words")
     program = tmp_path / "program.py"

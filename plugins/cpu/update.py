@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import filecmp
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -52,7 +53,11 @@ def update(site: Path) -> None:
 
 
 if __name__ == "__main__":
-    ninja = str(Path(sysconfig.get_path("scripts")) / "ninja")
-    if subprocess.run([ninja, "-C", str(BUILD), "--quiet"], check=False).returncode:
+    scripts = sysconfig.get_path("scripts")
+    # An edit of meson.build has meson called, which asks the first ninja that it finds to clean up. One that is older
+    # than the ninja that compiles would drop the log of what has been compiled.
+    path = os.pathsep.join((scripts, os.environ["PATH"]))
+    command = [str(Path(scripts) / "ninja"), "-C", str(BUILD), "--quiet"]
+    if subprocess.run(command, check=False, env={**os.environ, "PATH": path}).returncode:
         sys.exit("timberframe-cpu: not updated, since it does not compile")
     update(Path(sysconfig.get_path("platlib")))

@@ -20,7 +20,7 @@ from timberframe_sdk.numpy_device import NumpyDevice
 from timberframe_sdk.testing import asynchronous_device
 
 FAST, CPU = "/device:FAST:0", "/device:CPU:0"
-LACKING = ("Tanh", "ResourceApplyMomentum")
+LACKING = ("Tanh", "ResourceApplyMomentum", "Fill")
 
 
 class FastDevice(asynchronous_device.AsynchronousDevice):
@@ -261,6 +261,27 @@ def test_assertion_on_an_accelerator_tells_its_message(soft: bool) -> None:
         np.testing.assert_array_equal(session.run(y, {x: [1, 2, 3]}), [2, 4, 6])
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"'check'.*x is.*-2"):
             session.run(y, {x: [1, -2, 3]})
+
+
+def test_a_constant_written_in_few_numbers_needs_no_kernel_of_the_requested_device() -> None:
+    with tf.device(FAST):
+        ones = tf.ones([1000, 1000], name="ones")
+        y = tf.add(ones, tf.placeholder_with_default(np.float32(2), [], name="x"))
+    with fast(allow_soft_placement=False) as session:
+        assert (session.run(y) == 3).all()
+        placed = {p.node: p for p in session.explain(y).placements}
+        assert (placed["ones"].device, placed["Add"].device) == (CPU, FAST)
+        assert placed["ones"].reason == f"its inputs are constants, and so is it, though {FAST} is requested"
+
+
+def test_a_tensor_of_a_fed_size_needs_a_kernel_of_the_requested_device() -> None:
+    with tf.device(FAST):
+        filled = tf.fill(tf.placeholder(tf.int32, [2], name="size"), 1.0)
+    with (
+        fast(allow_soft_placement=False) as session,
+        pytest.raises(tf.errors.NoKernelError, match=r"Fill .*no kernel is registered"),
+    ):
+        session.run(filled, {"size:0": [2, 3]})
 
 
 def test_assertion_in_a_loop_on_an_accelerator_tells_its_message() -> None:

@@ -66,3 +66,9 @@ def test_unknown_options_and_values_are_refused(options: dict[str, object], mess
     config = plugin_config(tf.SessionConfig(device_options={"acme": options}))
     with pytest.raises(InvalidArgumentError, match=message):
         device_options(config, "ACME", KNOWN)
+
+
+def test_an_option_may_be_given_as_text() -> None:
+    config = {"options": {"ACME": {"fast": "true", "mode": "Safe"}}}
+    found = device_options(config, "ACME", {"fast": (True, False), "mode": ("safe", "wild")})
+    assert found == {"fast": True, "mode": "safe"}

@@ -24,6 +24,12 @@ LEVELS = ("core", "inference", "training", "breadth")
 SUBJECTS = ("Device", "Graph", "Model")
 """In place of an op's name in cases that are about no single op."""
 
+
+def is_subject(name: str) -> bool:
+    """Whether a name that stands where an op's does is no op's: one of SUBJECTS, or an installed suite's own."""
+    return name in SUBJECTS or ":" in name
+
+
 Types = tuple[tuple[str, str], ...]
 """Type attrs with the names of their dtypes, in the op's order."""
 
@@ -87,7 +93,7 @@ class Case:
     types: dtypes of the op's type attrs. level: the conformance level that a failure keeps from being reached.
     expected: whether a level is incomplete when the device has no kernel for it; asked_by: which one. networks: those
     that need it. isolate: run it in a process of its own. script: stand-alone Python that shows the same, where the
-    case can be written so.
+    case can be written so. time_limits: how many times as long as others it may take.
     """
 
     suite: str
@@ -101,6 +107,7 @@ class Case:
     script: Callable[[str], str] | None = None
     asked_by: str = LEVELS[-1]
     networks: tuple[str, ...] = ()
+    time_limits: int = 1
 
     @property
     def dtype_label(self) -> str:

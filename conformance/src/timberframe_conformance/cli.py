@@ -15,9 +15,11 @@ from rich.markup import escape
 
 from timberframe_conformance import todo
 from timberframe_conformance.bench import command as bench
-from timberframe_conformance.case import LEVELS, SUBJECTS
+from timberframe_conformance.case import LEVELS, is_subject
 from timberframe_conformance.commands import (
     UsageError,
+    add_device,
+    device_settings,
     duration,
     open_device,
     parse_share,
@@ -83,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
 
     repro = commands.add_parser("repro", help="print a script that shows one case")
     repro.add_argument("case", metavar="CASE")
-    repro.add_argument("--device", required=True, metavar="NAME")
+    add_device(repro)
     repro.set_defaults(command=_repro)
 
     compare = commands.add_parser("compare", help="show what changed between two JSON reports")
@@ -133,10 +135,10 @@ def _add_report(report: argparse.ArgumentParser) -> None:
 
 
 def _selection(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--device", required=True, metavar="NAME", help="the device's name, such as acme or acme:1")
+    add_device(parser)
     parser.add_argument("--level", choices=[*LEVELS, "all", "soak"], help="run it and those below (default: all)")
     parser.add_argument("--op", default="", metavar="A,B", help="only cases of these ops")
-    parser.add_argument("--suite", default="", metavar="A,B", help="only these suites")
+    parser.add_argument("--suite", default="", metavar="A,B", help="only these suites, or those of installed packages")
     parser.add_argument(
         "-k", dest="keyword", default="", metavar="EXPR", help="only ids that contain these texts (and, or, not)"
     )
@@ -152,7 +154,7 @@ def _options(given: argparse.Namespace) -> Options:
 
     options = Options(
         given.device, given.level or "all", split_names(given.op), split_names(given.suite), given.timeout,
-        given.profile, keyword=given.keyword, share=parse_share(given.share),
+        given.profile, keyword=given.keyword, share=parse_share(given.share), settings=device_settings(given),
     )  # fmt: skip
     check_names(options)
     try:
@@ -244,7 +246,7 @@ def _why_none(options: Options) -> str:
     """What to say where the options select no case."""
     from timberframe_core.ops.definition import registry
 
-    ops = [registry.get(name) for name in options.ops if name not in SUBJECTS]
+    ops = [registry.get(name) for name in options.ops if not is_subject(name)]
     without = [op.name for op in ops if not list(op.samples())]
     if not without:
         return "no case was selected; `conformance list` prints the cases"
@@ -278,15 +280,19 @@ def _list(given: argparse.Namespace, console: Console) -> int:
 
 def _repro(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.collect import NoSuchCaseError, find_case
+    from timberframe_conformance.isolation.recording import vendor_script
     from timberframe_conformance.repro import case_script
 
-    options = Options(given.device)
+    options = Options(given.device, settings=device_settings(given))
     target = open_device(options)
     try:
         case = find_case(target, given.case, options)
     except NoSuchCaseError as e:
         raise UsageError(str(e)) from e
-    print(case.script(target.spec) if case.script else case_script(case.id, given.device), end="")
+    script = vendor_script(target, case, options)
+    if script is None:
+        script = case.script(target.spec) if case.script else case_script(case.id, given.device, options.settings)
+    print(script, end="")
     return OK
 
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from timberframe_conformance.case import LEVELS, SUBJECTS, Case
+from timberframe_conformance.case import LEVELS, Case, is_subject
 from timberframe_conformance.commands import UsageError, select
 from timberframe_conformance.keyword import compile_keyword
 from timberframe_conformance.levels.requirement import ops_of
 from timberframe_conformance.options import Options
-from timberframe_conformance.suites import SUITES
+from timberframe_conformance.suites import SUITES, Collector
+from timberframe_conformance.suites.installed import installed_suites, load_suite
 from timberframe_conformance.target import Target
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.loader import registry as plugins
-
-Collector = Callable[[Target, Sequence[OpDef]], Iterable[Case]]
 
 
 class NoSuchCaseError(LookupError):
@@ -24,15 +23,22 @@ class NoSuchCaseError(LookupError):
 
 
 def collectors() -> Mapping[str, Collector]:
-    """The suites by name."""
+    """The suites by name that a run has where none is named."""
     return SUITES
 
 
 def check_names(options: Options) -> None:
-    """UsageError where a suite or an op that the options name is not known."""
-    select(",".join(options.suites), collectors(), "suite")
+    """UsageError where a suite or an op that the options name is not known, or a suite cannot be imported."""
+    select(",".join(options.suites), [*collectors(), *installed_suites()], "suite")
+    for name in options.suites:
+        if name in installed_suites():
+            load_suite(name)
     for name in options.ops:
-        if name not in SUBJECTS:
+        if is_subject(name):
+            suite, _, _ = name.rpartition(":")
+            if suite and suite not in options.suites:
+                raise UsageError(f"op {name} is of no suite that is named; --suite {suite} is required")
+        else:
             if registry.find(name) is None:  # of a plugin, without an entry point of its own
                 plugins.load()
             try:
@@ -46,9 +52,7 @@ def collect(target: Target, options: Options) -> Iterator[Case]:
     ops = [op for op in registry.all_ops() if options.wants_op(op.name) and _may_have_cases(op, options)]
     seen: set[str] = set()
     matches = compile_keyword(options.keyword) if options.keyword else None
-    for name, suite in collectors().items():
-        if not options.wants_suite(name):
-            continue
+    for suite in _wanted(options):
         for case in suite(target, ops):
             if not options.wants_op(case.op):
                 continue
@@ -60,6 +64,12 @@ def collect(target: Target, options: Options) -> Iterator[Case]:
                 continue
             seen.add(case.id)
             yield case
+
+
+def _wanted(options: Options) -> Iterator[Collector]:
+    """The suites that the options ask for; those of installed packages are imported when it is their turn."""
+    yield from (suite for name, suite in collectors().items() if options.wants_suite(name))
+    yield from (load_suite(name) for name in options.suites if name in installed_suites())
 
 
 def _may_have_cases(op: OpDef, options: Options) -> bool:

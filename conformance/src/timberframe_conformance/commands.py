@@ -152,6 +152,32 @@ def shortened(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 3].rpartition(" ")[0] + "..."
 
 
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that name a device, and the hardware that it is to be; `names.py` has the rule."""
+    parser.add_argument(
+        "--device", required=True, metavar="NAME", help="acme, acme:1, acme:CHOICE of hardware, or the URL of a target"
+    )
+    parser.add_argument("--library", metavar="FILE", help="the option `library` of the device: the vendor's")
+    parser.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the device; may be repeated"
+    )
+
+
+def device_settings(given: argparse.Namespace) -> tuple[tuple[str, str], ...]:
+    """The options of the device that a command line gives; UsageError names one without a value, or given twice."""
+    pairs = [("library", os.path.abspath(given.library))] if given.library else []
+    for text in given.option:
+        name, sign, value = text.partition("=")
+        if not name or not sign:
+            raise UsageError(f"--option {text}: NAME=VALUE is required")
+        pairs.append((name, value))
+    names = [name for name, _ in pairs]
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise UsageError(f"--option {', '.join(twice)} is given twice; one value for each name is required")
+    return tuple(pairs)
+
+
 def open_device(options: Options) -> Target:
     """The device under test; UsageError where it is absent or its profile cannot be read."""
     # Imported late: the help needs no device.

@@ -8,7 +8,6 @@ from contextlib import suppress
 
 from timberframe_conformance.case import (
     FAILING,
-    SUBJECTS,
     Case,
     CaseFailedError,
     Measured,
@@ -16,6 +15,7 @@ from timberframe_conformance.case import (
     Result,
     UnsupportedError,
     WrongValuesError,
+    is_subject,
 )
 from timberframe_conformance.repro import one_line
 from timberframe_conformance.target import Target
@@ -95,7 +95,7 @@ def _compare_with_second_run(result: Result, case: Case, target: Target) -> None
 
 def _ops_of(op: str) -> list[str]:
     """The ops whose kernels a case of an op is about; none for a case about no op."""
-    if op in SUBJECTS:
+    if is_subject(op):
         return []
     found = registry.find(op)
     return [op, *([found.update_op] if found is not None and found.update_op else [])]
@@ -120,7 +120,7 @@ def finish(result: Result, target: Target) -> Result:
         result.note = f"left to the host: {reason}"
     if result.verdict in FAILING:
         result.cause = result.cause or f"{result.op}: {result.verdict}"
-        result.repro = one_line(result.id, target.name)
+        result.repro = one_line(result.id, target.name, target.settings)
         if waiver is not None:
             result.message = f"waived until {waiver.expires}: {waiver.reason} ({result.verdict}: {result.message})"
             result.verdict, result.waiver = "waived", waiver.name

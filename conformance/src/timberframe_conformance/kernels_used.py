@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from timberframe_core.plugin.nodes import UNIT_KERNELS
+from timberframe_sdk.fallbacks import times_fallen_back
 from timberframe_sdk.reference import times_computed
 
 if TYPE_CHECKING:
@@ -34,13 +35,16 @@ class Lookups:
         self._elsewhere: dict[str, str] = {}
         self._computed: Mapping[str, int] = {}
         """How often the device has had each op computed by its reference before `begin`."""
+        self._given_away: Mapping[tuple[str, str], int] = {}
+        """How often the device has had each op computed by others before `begin`."""
         self._lock = threading.Lock()
         self._registry: KernelRegistry | None = getattr(device, "kernels", None)
 
     def _note(self, node: KernelNode, kernel: KernelDef | None) -> None:
         if node.device.type != self._device.type:
             if kernel is not None and not node.placing:
-                self._elsewhere.setdefault(node.op, node.device.spec)
+                with self._lock:
+                    self._elsewhere.setdefault(node.op, node.device.spec)
             return
         if not node.placing and (kernel is not None or node.op not in UNIT_KERNELS):
             with self._lock:
@@ -52,12 +56,19 @@ class Lookups:
             self._found.clear()
             self._elsewhere.clear()
         self._computed = times_computed(self._device.type)
+        self._given_away = times_fallen_back(self._device.type)
         if self._registry is not None and self._note not in self._registry.listeners:
             self._registry.listeners += (self._note,)
 
-    def elsewhere(self, op: str) -> str:
-        """Another device that has looked up a kernel of the op since, "" where none has."""
-        return self._elsewhere.get(op, "")
+    def elsewhere(self) -> dict[str, str]:
+        """By op another device that has looked up a kernel of it since."""
+        with self._lock:
+            return dict(self._elsewhere)
+
+    def own(self) -> frozenset[str]:
+        """The ops that the device itself has looked up kernels of since."""
+        with self._lock:
+            return frozenset(op for op, kernel in self._found.values() if kernel is not None)
 
     def end(self, ops: Iterable[str] = ()) -> Used:
         """What was looked up since. ops: those that the case is about; none means all that ran."""
@@ -69,9 +80,17 @@ class Lookups:
         names = dict.fromkeys(self._name(kernel) for _, kernel in found)
         judged = [kernel for op, kernel in found if op in wanted or not wanted]
         fallback = any(self._is_fallback(kernel) for kernel in judged)
+        if others := self._others(wanted):
+            return Used(tuple(f"{by} (fallback)" for by in others), True)
         if not found and any(map(self._translated_by_reference, wanted)):
             return Used((FALLBACK,), True)
         return Used(tuple(name for name in names if name), fallback)
+
+    def _others(self, wanted: set[str]) -> list[str]:
+        """Who else has computed these ops in the device's name since, of all ops where none is wanted."""
+        now = times_fallen_back(self._device.type).items()
+        since = [key for key, count in now if count > self._given_away.get(key, 0)]
+        return list(dict.fromkeys(by for op, by in since if op in wanted or not wanted))
 
     def _translated_by_reference(self, op: str) -> bool:
         """Whether a device without kernels of an op, such as a compiler, has had it computed by its reference since."""

@@ -15,11 +15,12 @@ DEFAULT_TIMEOUT = 30.0
 
 @dataclass(frozen=True)
 class Options:
-    """device: a name such as ``acme`` or ``acme:1``. level: all cases up to this one; ``all`` is every level but soak.
+    """device: a name such as ``acme``, ``acme:1`` or ``acme:choice``, see `names.py`.
 
-    ops, suites: limit the run; empty is everything. timeout: seconds for one case. mutant: name of the known bug to put
-    into the device's kernels. journal: directory of the journals. ids: only these cases, if there are any. keyword:
-    only cases that match, see `keyword.py`. share: (k, n): only the kth of n shares of the ops.
+    level: all cases up to this one; ``all`` is every level but soak. ops, suites: limit the run; empty is everything.
+    timeout: seconds for one case. mutant: name of the known bug to put into the device's kernels. journal: directory of
+    the journals. ids: only these cases, if there are any. keyword: only cases that match, see `keyword.py`. share:
+    (k, n): only the kth of n shares of the ops. settings: the device options of sessions, by name, as text.
     """
 
     device: str
@@ -33,6 +34,7 @@ class Options:
     ids: tuple[str, ...] = ()
     keyword: str = ""
     share: tuple[int, int] = (0, 1)
+    settings: tuple[tuple[str, str], ...] = ()
 
     def wants_level(self, level: str) -> bool:
         """Whether cases of a level are part of the run."""
@@ -72,6 +74,7 @@ class Options:
         data = json.loads(text)
         for name in ("ops", "suites", "ids", "share"):
             data[name] = tuple(data[name])
+        data["settings"] = tuple((name, value) for name, value in data.get("settings", ()))
         return Options(**data)
 
 

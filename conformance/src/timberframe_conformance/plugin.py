@@ -162,7 +162,7 @@ class Runner:
             return finish(not_run(case), self.target)
         if case.isolate or self._journal.is_quarantined(f"{case.op}/{case.dtype_label}"):
             return finish(run_in_child(case, self.options), self.target)
-        self._journal.begin(case.id)
+        self._journal.begin(case.id, case.time_limits)
         try:
             result = judge_case(case, self.target)
             if self.target.device.lost:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import shlex
 import zlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -153,15 +154,23 @@ def _argument(i: int, is_variable: bool, is_list: bool, constant: bool, known: b
 CASE_SCRIPT = '''"""{case_id}"""
 from timberframe_conformance.replay import replay
 
-replay({case_id!r}, device={device!r})
+replay({case_id!r}, device={device!r}{settings})
 '''
 
 
-def case_script(case_id: str, device: str) -> str:
-    """For cases that are more than one op on some inputs: runs the case itself, by its id."""
-    return CASE_SCRIPT.format(case_id=case_id, device=device)
+def case_script(case_id: str, device: str, settings: Sequence[tuple[str, str]] = ()) -> str:
+    """For cases that are more than one op on some inputs: runs the case itself, by its id.
+
+    settings: options of the device.
+    """
+    given = f", settings={tuple(settings)!r}" if settings else ""
+    return CASE_SCRIPT.format(case_id=case_id, device=device, settings=given)
 
 
-def one_line(case_id: str, device: str) -> str:
-    """The command that shows the script of a case."""
-    return f"conformance repro --device={device} '{case_id}'"
+def one_line(case_id: str, device: str, settings: Sequence[tuple[str, str]] = ()) -> str:
+    """The command that shows the script of a case. settings: options of the device."""
+    options = [
+        f" --library {shlex.quote(value)}" if name == "library" else f" --option {shlex.quote(f'{name}={value}')}"
+        for name, value in settings
+    ]
+    return f"conformance repro --device={device}{''.join(options)} '{case_id}'"

@@ -118,9 +118,10 @@ class Reporter:
     def pytest_handlecrashitem(self, crashitem: str, report: Any, sched: Any) -> None:
         worker = report.node.gateway.id if getattr(report, "node", None) is not None else _worker_in(report)
         verdict, message = cause_of_death(Path(self.options.journal), worker, crashitem)
-        result = self._result(crashitem)
+        case = self._case(crashitem)
+        result = Result.of(case, "crash")
         result.verdict, result.message = verdict, message
-        result.seconds = self.options.timeout if verdict == "timeout" else 0.0
+        result.seconds = case.time_limits * self.options.timeout if verdict == "timeout" else 0.0
         finish(result, self.target)
         report.user_properties = [(PROPERTY, {k: getattr(result, k) for k in Result.__slots__})]
         key = f"{result.op}/{','.join(result.dtypes.values()) or '-'}"
@@ -136,10 +137,10 @@ class Reporter:
         if self._hangs[result.op] == HANGS_BEFORE_GIVING_UP:
             give_up(Path(self.options.journal), result.op)
 
-    def _result(self, case_id: str) -> Result:
+    def _case(self, case_id: str) -> Case:
         if self._cases is None:
             self._cases = {c.id: c for c in collect(self.target, self.options)}
-        return Result.of(self._cases[case_id], "crash")
+        return self._cases[case_id]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         result = result_of(report)
@@ -162,7 +163,7 @@ class Reporter:
         for case_id in self.ids:
             found = self.results.get(case_id)
             if found is None:
-                found = self._result(case_id)
+                found = Result.of(self._case(case_id), "crash")
                 found.message = "the case was never reached: " + (
                     _last_line(self.errors[0]) if self.errors else "the run ended early"
                 )

@@ -15,6 +15,7 @@ from timberframe_conformance.cases.types import as_attrs, attr_value
 from timberframe_conformance.isolation.asking import asked, question_key, why_unasked
 from timberframe_conformance.isolation.loading import heed_exclusions, loading_over
 from timberframe_conformance.kernels_used import Lookups
+from timberframe_conformance.names import no_choice, read_name, uses_choice
 from timberframe_conformance.options import Options
 from timberframe_conformance.profile import Profile, load_profile
 from timberframe_core.dtypes import BY_NAME
@@ -25,8 +26,8 @@ from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin import loader
 from timberframe_core.plugin.contracts import UNKNOWN_RANK, AllocatorStatistics, Device, KernelNode, Value
 from timberframe_core.plugin.nodes import UNIT_KERNELS
-from timberframe_core.runtime.devices import devices_for
-from timberframe_core.runtime.targets import find_target
+from timberframe_core.runtime.devices import UnknownDeviceTypeError, devices_for
+from timberframe_core.runtime.targets import find_target, target_schemes
 from timberframe_sdk import register_plugin, register_target
 from timberframe_sdk.testing import process_target, reference_device
 
@@ -49,7 +50,7 @@ class NoSuchDeviceError(LookupError):
 class Target:
     """A device under test. `name` is what the user typed, `spec` its name in graphs, `device` the object.
 
-    url: the target of the sessions that have it.
+    url: the target of the sessions that have it. settings: the options that the user gave it.
     """
 
     def __init__(
@@ -59,8 +60,10 @@ class Target:
         profile: Profile | None = None,
         config: Mapping[str, Any] | None = None,
         url: str = "",
+        settings: Sequence[tuple[str, str]] = (),
     ) -> None:
         self.name = name
+        self.settings = tuple(settings)
         self.url = url
         self.config = dict(config or {})
         self.device = device
@@ -214,7 +217,7 @@ def open_target(options: Options) -> Target:
     """The device that the options name, with its profile and, where one is asked for, a known bug in its kernels.
 
     The SDK's reference device is there without a plugin, under the name `reference`, and its devices in other processes
-    under `process:<number of processes>`; the URL of any target means the first of its devices.
+    under `process:<number of processes>`. `names.py` has the rule of names.
     Raises NoSuchDeviceError, which says what there is and why the named one is not; and ProfileError.
     """
     heed_exclusions()
@@ -226,35 +229,43 @@ def open_target(options: Options) -> Target:
 
 def _open(options: Options) -> Target:
     profile = load_profile(options.profile_path)
-    remote = _in_target(options.device)
+    remote = _in_target(options.device, options.settings)
     if remote is not None:
         return Target(options.device, remote, profile, url=options.device)
-    kind, _, index = options.device.removeprefix("/device:").partition(":")
-    number = int(index) if index.isdigit() else 0
-    config: dict[str, Any] = {"device_count": {kind.upper(): number + 1}} if number else {}
-    if kind.lower() == REFERENCE and REFERENCE not in loader.registry.plugins:
+    named = read_name(options.device)
+    config = named.config(options.settings)
+    if named.type.lower() == REFERENCE and REFERENCE not in loader.registry.plugins:
         register_plugin(REFERENCE, reference_device)
-    devices = devices_for(tf.SessionConfig(**config))
-    found = next((d for d in devices if d.spec == f"/device:{kind.upper()}:{number}"), None)
+    try:
+        devices = devices_for(tf.SessionConfig(**config))
+    except UnknownDeviceTypeError:
+        failures = loader.registry.failures()  # before the plugin is asked again, without the options
+        present = devices_for(tf.SessionConfig())
+        raise NoSuchDeviceError(_absence(options.device, named.type.lower(), present, failures)) from None
+    found = next((d for d in devices if d.spec == named.spec), None)
     if found is None:
-        raise NoSuchDeviceError(_absence(options.device, kind, devices))
-    return Target(options.device, found, profile, config)
+        raise NoSuchDeviceError(_absence(options.device, named.type.lower(), devices, loader.registry.failures()))
+    if named.choice and not uses_choice(found):
+        raise NoSuchDeviceError(no_choice(options.device, named))
+    return Target(options.device, found, profile, config, settings=options.settings)
 
 
-def _in_target(url: str) -> Device | None:
-    """The first device of a target, None where the name is no URL of one."""
+def _in_target(url: str, settings: Sequence[tuple[str, str]]) -> Device | None:
+    """The first device of a target, None where the name is no URL of one. settings: options, of which it takes none."""
     if url.partition(":")[0] == PROCESSES:
         register_target(PROCESSES, process_target)
     try:
         kind, address = find_target(url)
     except (tf.errors.NotFoundError, tf.errors.InvalidArgumentError):
         return None
+    if settings:
+        names = ", ".join(name for name, _ in settings)
+        raise NoSuchDeviceError(f"device '{url}' is of a target; options {names} are for plugins alone")
     return kind.open(address, tf.SessionConfig()).devices()[0]
 
 
-def _absence(name: str, kind: str, devices: list[Device]) -> str:
-    """Why there is no such device, and what there is."""
-    failures = loader.registry.failures()
+def _absence(name: str, kind: str, devices: list[Device], failures: Mapping[str, BaseException]) -> str:
+    """Why there is no such device, and what there is. failures: of plugins, when it was asked for."""
     known = ", ".join(d.spec for d in devices) or "none"
     reasons = [f"plugin '{plugin}' failed: {describe_failure(e)}" for plugin, e in failures.items()]
     if kind.lower() not in loader.registry.plugins and kind.upper() not in {d.type for d in devices}:
@@ -263,4 +274,8 @@ def _absence(name: str, kind: str, devices: list[Device]) -> str:
     plugin = loader.registry.plugins.get(kind.lower())
     if plugin is not None and plugin not in loader.selected(loader.registry.plugins, None):
         reasons.insert(0, f"{loader.SELECTION_VARIABLE} leaves out plugin '{plugin.name}'")
-    return f"device '{name}' does not exist; devices: {known}; {'; '.join(reasons) or 'no plugin offers it'}"
+    reasons = reasons or ["no plugin offers it"]
+    return (
+        f"device '{name}' does not exist; devices: {known}; {'; '.join(reasons)}; TYPE, TYPE:INDEX, TYPE:CHOICE of a "
+        f"plugin's hardware, or the URL of a target is required ({', '.join(f'{s}:' for s in target_schemes())})"
+    )

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TypeAlias
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
 
 _folders: tuple[str, ...] = (os.path.dirname(os.path.abspath(__file__)) + os.sep,)
 
@@ -33,10 +36,41 @@ Line: TypeAlias = tuple[str, int, str]
 """A line of a program: its file, its number, and the function that it is in."""
 
 
+class _Known(threading.local):
+    """Of each thread: a function of the library that runs, by its frame, and the user's line that it works for."""
+
+    frame: Any = None
+    line: Line | None = None
+
+
+_known = _Known()
+
+
+@contextmanager
+def same_user_line() -> Iterator[None]:
+    """Has what is made in the block, which is in a function of the library, look for the user's line no further up.
+
+    Bodies in bodies are gone through by calls in calls: without it each look would go through all of them.
+    """
+    before = _known.frame, _known.line
+    frame = sys._getframe(2)  # 1 is contextlib's
+    _known.frame, _known.line = frame, _line_from(frame)
+    try:
+        yield
+    finally:
+        _known.frame, _known.line = before
+
+
 def user_line() -> Line | None:
     """The line of the nearest caller that is no library code; None where all callers are."""
-    frame = sys._getframe(1)
+    return _line_from(sys._getframe(1))
+
+
+def _line_from(frame: Any) -> Line | None:
+    mark = _known.frame
     while True:
+        if frame is mark:
+            return _known.line
         file = frame.f_code.co_filename
         known = _is_library.get(file)
         if known is None:

@@ -47,6 +47,13 @@ def test_ops_with_a_missing_gradient() -> None:
     assert {"AdjustHue", "Dilation2DBackpropFilter", "FractionalMaxPoolGrad", "RandomGammaGrad"} <= missing
 
 
+EXAMPLES = [tf.train.Example().SerializeToString()]
+
+
+def reference() -> Any:
+    return tf.raw_ops.VariableV2(shape=[2], dtype=tf.float32)
+
+
 WITHOUT = {
     "Bitcast": lambda x: tf.bitcast(x, tf.bfloat16),
     "DeepCopy": lambda x: tf.raw_ops.DeepCopy(x=x),
@@ -74,6 +81,15 @@ WITHOUT = {
         boxes=[[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.9]], scores=x, max_output_size=2, iou_threshold=0.5,
         score_threshold=0.0, soft_nms_sigma=0.5,
     )[1],
+    "DecodeCSV": lambda x: tf.decode_csv([","], [x[:1], x[1:]])[0],
+    "ParseExampleV2": lambda x: tf.parse_example(EXAMPLES, {"a": tf.FixedLenFeature([2], tf.float32, x)})["a"],
+    "ApplyGradientDescent": lambda x: tf.raw_ops.ApplyGradientDescent(var=reference(), alpha=0.1, delta=x),
+    "ApplyAdagrad": lambda x: tf.raw_ops.ApplyAdagrad(var=reference(), accum=reference(), lr=0.1, grad=x),
+    "SparseApplyAdagrad": lambda x: tf.raw_ops.SparseApplyAdagrad(
+        var=reference(), accum=reference(), lr=0.1, grad=x, indices=[0, 1]
+    ),
+    "ScatterUpdate": lambda x: tf.raw_ops.ScatterUpdate(ref=reference(), indices=[0, 1], updates=x),
+    "ScatterMax": lambda x: tf.raw_ops.ScatterMax(ref=reference(), indices=[0, 1], updates=x),
     "StatelessShuffle": lambda x: tf.raw_ops.StatelessShuffle(
         value=x, key=tf.constant([1], tf.uint64), counter=tf.constant([1, 2], tf.uint64), alg=1
     ),
@@ -88,3 +104,22 @@ def test_path_through_an_op_without_a_gradient_is_a_lookup_error(op: str) -> Non
         part = WITHOUT[op](x)
         with pytest.raises(LookupError, match=op):
             tf.gradients(tf.reduce_sum(tf.cast(part, tf.float32)) + tf.reduce_sum(x), x)
+
+
+def test_writes_that_tensorflow_takes_for_constants_are_none() -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [2])
+        written = tf.raw_ops.ScatterAdd(ref=reference(), indices=[0, 1], updates=x)
+        assert tf.gradients(written, x) == [None]
+
+
+def test_gradient_of_rgb_to_hsv_is_tensorflows_also_where_components_are_equal() -> None:
+    colours = [[0.1, 0.5, 0.3], [0.5, 0.5, 0.5], [0.5, 0.5, 0.2], [0, 0, 0], [0.9, 0.1, 0.9], [0.2, 0.7, 0.7]]
+    wanted = [
+        [-2.2083333, 1.1916666, 0.41666666], [3, 0, -2], [1.2444444, 0.5555556, -2], [1, 0, 0],
+        [1.3317902, -1.1111112, -0.20833336], [-1.4285715, 1.0748299, 0.33333334],
+    ]  # fmt: skip
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant(colours)
+        found = session.run(tf.gradients(tf.image.rgb_to_hsv(x), x)[0])
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)

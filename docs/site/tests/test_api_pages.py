@@ -6,9 +6,11 @@ from functools import cache
 
 import pytest
 
+import timberframe as tf
 import timberframe_sdk as sdk
 from api_pages import Pages, members, pages
 from navigation import ROOT
+from parameters import described_elsewhere
 
 
 @cache
@@ -49,6 +51,43 @@ def test_a_page_has_signature_and_docstring() -> None:
 
 def test_parameters_are_a_list() -> None:
     assert "\n- **n**: how many\n  in a row.\n" in Pages().page("x", "x.", {"area": area})
+
+
+def volume(n: int, m: int = 2, height: int = 1) -> int:
+    """The volume; n and the others are those of `area`, and height is in metres."""
+    return n * m * height
+
+
+def shadow(height: int, m: int = 2) -> int:
+    """The shadow of a volume.
+
+    height: above the ground. m: how many in a column. More is said elsewhere.
+    """
+    return height * m
+
+
+def darkness(m: int) -> int:
+    """How dark it is; arguments are as of `shade`."""
+    return m
+
+
+def shade(height: int, m: int) -> int:
+    """The share that is dark; see `shadow` for the arguments."""
+    return height * m
+
+
+def test_a_parameter_that_a_docstring_leaves_to_another_is_described_on_the_spot() -> None:
+    assert described_elsewhere(shade) == {
+        "m": ("how many in a column.", "shadow"),
+        "height": ("above the ground.", "shadow"),
+    }
+    assert "\n- **m**, as of `shadow`: how many in a column.\n" in Pages().page("x", "x.", {"darkness": darkness})
+    assert described_elsewhere(volume) == {}  # n and height stand in its text, and nobody describes m
+
+
+def test_a_class_describes_what_its_bases_do() -> None:
+    assert described_elsewhere(tf.layers.AveragePooling1D)["strides"][1] == "MaxPooling2D"
+    assert described_elsewhere(tf.layers.AveragePooling1D)["name"][1] == "Layer"
 
 
 def test_a_class_has_its_public_members() -> None:

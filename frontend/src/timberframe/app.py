@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from timberframe import flags as flags
-from timberframe.extras import extra
+from timberframe_core.extras import extra
 
 with extra("absl", "tf.app"):
     from absl import app as _absl

@@ -10,7 +10,7 @@ import functools
 import sys
 from typing import Any
 
-from timberframe.extras import extra
+from timberframe_core.extras import extra
 
 with extra("absl", "tf.flags"):
     from absl import flags as _absl

@@ -89,3 +89,21 @@ def test_saturate_cast_keeps_large_floats_inside_int32() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.constant([1e20, -1e20, 3.5])
         assert session.run(tf.saturate_cast(x, tf.int32)).tolist() == [2147483520, -2147483648, 3]
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted", "nearest"),
+    [
+        (np.float64, tf.int64, 2**63 - 2**10),
+        (np.float32, tf.int64, 2**63 - 2**39),
+        (np.float64, tf.uint64, 2**64 - 2**11),
+        (np.float32, tf.uint64, 2**64 - 2**40),
+        (np.float16, tf.int64, 65504),
+    ],
+)
+def test_saturate_cast_gives_the_largest_number_that_fits(given: Any, wanted: Any, nearest: int) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = np.array([np.inf, min(2.0**70, float(np.finfo(given).max)), -np.inf, 7], given)
+        found = session.run(tf.saturate_cast(x, wanted)).tolist()
+    least = max(int(wanted.min), int(np.finfo(given).min))
+    assert found == [nearest, nearest, least, 7]

@@ -284,3 +284,11 @@ def test_weights_may_be_a_dataset(elements: Elements) -> None:
 def test_weights_of_integers_are_refused() -> None:
     with pytest.raises(TypeError, match=r"weights are int32; float32 or float64 is required"):
         tf.data.experimental.sample_from_datasets([Dataset.range(4), Dataset.range(4)], [1, 0])
+
+
+@pytest.mark.parametrize(("weight", "wanted"), [(0.0, []), (0.5, [0, 1, 2])])
+def test_one_dataset_to_draw_from_of_any_weight(elements: Elements, weight: float, wanted: list[int]) -> None:
+    drawn = [
+        tf.data.experimental.sample_from_datasets([Dataset.range(3)], w) for w in ([weight], tf.constant([weight]))
+    ]
+    assert [elements(d) for d in drawn] == [wanted, wanted]

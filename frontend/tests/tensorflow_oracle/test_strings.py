@@ -22,6 +22,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "substr": lambda tf: tf.substr(["abcdef", "wxyz"], [1, -3], [3, 9]),
     "regex_replace": lambda tf: tf.regex_replace(WORDS, "([a-c])", "<\\1>"),
     "regex_replace_first": lambda tf: tf.strings.regex_replace(WORDS, "[lo]", "-", replace_global=False),
+    "regex_replace_characters": lambda tf: tf.regex_replace(WORDS, r"[Ä[:space:]]|\pL*", "<\\0>"),
     "split": lambda tf: tf.string_split(WORDS),
     "split_letters": lambda tf: tf.string_split(WORDS, " ,;", skip_empty=False),
     "split_bytes": lambda tf: tf.string_split(["abc", "d"], ""),

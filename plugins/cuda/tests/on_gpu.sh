@@ -7,7 +7,8 @@
 #   --seconds   no step begins later, and steps are cut so that the last ends by then
 #   --emulated  a rehearsal on the emulator: small shares and much time, and the steps that need a GPU are not run
 #   PYTHON, CARRIED   the interpreter, python3 by default, and the folder that prepare.sh made, .gpu by default
-# The status is 0 if no step failed. A step that is not run is counted and named, but is no failure.
+# The status is 0 if no step failed. A step that is not run is counted and named, but is no failure: its program is not
+# installed, no time is left, or it ends with status 77 because the machine does not let it work.
 set -uo pipefail
 tests=$(cd "$(dirname "$0")" && pwd)
 cd "$tests/../../.."
@@ -24,6 +25,7 @@ done
 python=${PYTHON:-python3} carried=${CARRIED:-.gpu} work=$(mktemp -d)
 kept=$work/kept
 mkdir -p "$OUT" "$kept"
+PATH=$PATH:/usr/local/cuda/bin # where CUDA's toolkit has its programs
 export PYTHONUNBUFFERED=1 TIMBERFRAME_CACHE=$work/cache CUPY_CACHE_DIR=$work/cupy TIMBERFRAME_PLUGINS=cpu,cuda
 jobs=12 core="--level core" speed="--scale 1" patience=1
 shares=("--share 0/6" "--share 1/6" "--share 2/6" "--share 3/6" "--share 4/6" "--share 5/6") # so that a cut costs one
@@ -61,7 +63,9 @@ step() {
   timeout $((most < left ? most : left)) bash -c "$(declare -f conformance); python='$python'; $*" > "$kept/$name.txt" 2>&1
   status=$?
   tail -n 40 "$kept/$name.txt"
-  if [ $status -ne 0 ]; then echo "== $name: status $status"; failed+=("$name"); fi
+  if [ $status -eq 77 ]; then
+    not_run "$name" "the machine does not let it work"
+  elif [ $status -ne 0 ]; then echo "== $name: status $status"; failed+=("$name"); fi
   keep
   return $status
 }
@@ -103,11 +107,13 @@ for tool in racecheck memcheck; do # shared memory of each family with barriers;
     --error-exitcode 9 $python -c 'import sys; from timberframe_conformance.cli import main; sys.exit(main(sys.argv[1:]))' \
     run --device=cuda --suite forward -k float32 --jobs 0 --timeout 30 \
     --op Softmax,Sum,Max,ArgMax,Cumsum,TopKV2,Transpose,Where,UnsortedSegmentSum,Conv2D
-    status=\$?; [ \$status -ne 124 ] || { echo 'cut: not all cases ran'; ! grep -qE '= (Error|Invalid|Race|Misaligned)' $kept/$tool.txt; status=\$?; }
+    status=\$?; ! grep -q 'Device not supported' $kept/$tool.txt || exit 77
+    [ \$status -ne 124 ] || { echo 'cut: not all cases ran'; ! grep -qE '= (Error|Invalid|Race|Misaligned)' $kept/$tool.txt; status=\$?; }
     exit \$status"
 done
 step speed 120 "$python $tests/gpu/speed.py $speed --json $kept/speed.json"
-needs profile ncu && step profile 30 "ncu --set basic --launch-count 8 --csv $python $tests/gpu/speed.py --only 'conv .*x14.*float32|add .*16|softmax'"
+needs profile ncu && step profile 30 "ncu --clock-control none --set basic --launch-count 8 --csv $python $tests/gpu/speed.py --only 'conv .*x14.*float32|add .*16|softmax' ||
+  { ! grep -q 'Failed to initialize the profiler' $kept/profile.txt || exit 77; exit 1; }"
 keep
 echo "== end, at second $SECONDS: ${#failed[@]} steps failed (${failed[*]:-none}), ${#absent[@]} not run (${absent[*]:-none}); $OUT/kept.tar.xz has everything"
 rm -rf "$work"

@@ -136,6 +136,18 @@ def test_idle_executables_give_their_memory_back_when_it_runs_out(cuda: Any) -> 
         device.allocator.allocate(1_100_000)
 
 
+def test_memory_that_cupys_arrays_left_idle_is_taken(devices: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import cupy
+
+    first = devices[0]
+    first.allocator.free_idle()
+    monkeypatch.setattr(cupy.cuda.runtime, "TOTAL", cupy.cuda.runtime.used[0] + (1 << 20))
+    stream = cupy.cuda.Stream()
+    with cupy.cuda.Device(0), stream:
+        cupy.get_default_memory_pool().malloc(600_000)  # as an array of CuPy that nobody has any more
+    first.allocator.allocate(700_000).close()
+
+
 @pytest.mark.parametrize("size", [5, 100_000])
 def test_a_tensor_goes_from_one_gpu_to_another(devices: Any, size: int) -> None:
     first, second = devices

@@ -58,6 +58,24 @@ def test_nvrtc_takes_a_share_of_all_kernels(emulator: None) -> None:
     assert not complaints(tasks[:SHARE])
 
 
+def test_the_kernels_of_variables_are_among_the_sources(emulator: None) -> None:
+    from kernel_sources import kernel_sources
+
+    asking = [
+        what for what in kernel_sources(1, ["ResourceApplyAdam"]).values() if what.startswith("ResourceApplyAdam")
+    ]
+    assert len(asking) == len(("float16", "bfloat16", "float32", "float64"))
+
+
+def test_an_op_of_which_no_sample_is_built_is_an_error(emulator: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here since no session has the device."""
+    import kernel_sources
+
+    monkeypatch.setattr(kernel_sources.RecordingDevice, "asynchronous", True)
+    with pytest.raises(RuntimeError, match=r"no sample of these ops is built: \{'ResourceApplyAdam'"):
+        kernel_sources.kernel_sources(1, ["ResourceApplyAdam"])
+
+
 SPILLING = """
 extern "C" __global__ void __launch_bounds__(1024) tf_spilling(const float *x, float *y) {
   float kept[128];
@@ -92,6 +110,12 @@ def test_a_kernel_that_takes_more_than_its_limit_is_found(emulator: None, monkey
         limits = {("tf_x", "X"): dataclasses.replace(found, **{name: limit})}
         monkeypatch.setattr(kernel_figures, "limits", lambda limits=limits: limits)
         assert bool(kernel_figures.complaints(log, "X", True)) == (limit != 8448)
+    spilling = {("tf_x", "X"): dataclasses.replace(found, spilled=8)}
+    monkeypatch.setattr(kernel_figures, "limits", lambda: spilling)
+    assert kernel_figures.check(spilling) == 1  # for SPILLS does not say why
+    assert kernel_figures.complaints(log, "Y", True) == [
+        f"tf_x of Y: {found}, and no limit; run kernel_figures.py if that is meant"
+    ]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Kernels compiled in advance, without a GPU, are what a program finds on a machine with one."""
+"""Kernels compiled in advance, without a GPU, are what a program finds on a machine with one, and cost it no time."""
 
 from __future__ import annotations
 
@@ -39,3 +39,19 @@ def test_a_program_finds_the_kernels_that_were_compiled_without_a_gpu(
     lines = run(*precompile, EMULATED_GPUS="0").splitlines()
     assert lines == ["[0.0, 0.0, 0.0]", "2 sources for sm_80, 0 refused"]
     assert run(str(program), CXX="/bin/false") == "[0.3333333432674408, 0.6666666865348816, 1.0]\n"
+
+
+@pytest.mark.slow
+def test_a_first_run_with_a_full_cache_compiles_nothing(emulator: None) -> None:
+    """By the command that measures it."""
+    import nvrtc
+
+    if nvrtc.library() is None:
+        pytest.skip("NVRTC is not installed; the package nvidia-cuda-nvrtc has it")
+    command = [sys.executable, str(Path(__file__).with_name("emulator") / "compile_times.py"), "MLP"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = [line.strip("|").split("|") for line in done.stdout.splitlines()[3:]]
+    spent = [float(row[2].removesuffix(" s")) for row in rows]
+    assert len(spent) == 4
+    assert spent[3] < spent[2] / 2

@@ -15,6 +15,7 @@ import timberframe as tf
 import timberframe_onnx
 from timberframe_conformance.bench.models import catalogue
 from timberframe_core.errors import InvalidArgumentError, UnimplementedError
+from timberframe_onnx.exporting.writer import written_by
 
 
 def round_trip(fetches: Any, feeds: dict[str, Any], opset: int = 21, session: Any = None) -> list[Any]:
@@ -107,3 +108,46 @@ def test_exporting_needs_the_core_alone() -> None:
     program = "import sys, timberframe_onnx; timberframe_onnx.export; print('timberframe' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+FORMS = {
+    "window of one, stride of three": lambda x: tf.nn.max_pool(x, [1, 1, 1, 1], [1, 3, 3, 1], "SAME"),
+    "mean of padded windows": lambda x: tf.nn.avg_pool(x, [1, 2, 2, 1], [1, 3, 4, 1], "SAME"),
+    "dilated filters": lambda x: tf.nn.conv2d(x, tf.ones([3, 3, 2, 3]), [1, 1, 1, 1], "SAME", dilations=[1, 2, 3, 1]),
+    "transposed groups": lambda x: tf.raw_ops.Conv2DBackpropInput(
+        input_sizes=[1, 7, 5, 4], filter=tf.ones([3, 3, 2, 2]), out_backprop=x, strides=[1, 1, 1, 1], padding="SAME"
+    ),
+    "negative axes": lambda x: tf.transpose(x, [-1, 1, -4, 2]),
+    "no images": lambda x: tf.reshape(x[:0], [-1, 5]),
+    "one scalar's row": lambda x: tf.one_hot(tf.cast(x[0, 0, 0, 0], tf.int32), 3),
+    "rows of indices below zero": lambda x: tf.one_hot(tf.cast(x[0, 0], tf.int32) - 1, 3),
+    "moments of inference": lambda x: tf.raw_ops.FusedBatchNormV3(
+        x=x, scale=[1.0, 2.0], offset=[0.0, 1.0], mean=[0.5, 0.25], variance=[1.0, 4.0], is_training=False
+    )[4],
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_form_that_onnx_has_otherwise_gives_the_same(name: str) -> None:
+    value = np.arange(70, dtype=np.float32).reshape(1, 7, 5, 2) / 32
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [1, 7, 5, 2], name="x")
+        y = tf.identity(FORMS[name](x))
+        got, wanted = round_trip([y], {"x": value})[0], session.run(y, {x: value})
+    assert got.shape == wanted.shape
+    np.testing.assert_allclose(got, wanted, rtol=1e-5)
+
+
+def test_windows_over_channels_are_refused() -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [1, 4, 4, 6], name="x")
+        y = tf.nn.max_pool(x, [1, 1, 1, 2], [1, 1, 1, 2], "VALID", name="deep")
+        with pytest.raises(UnimplementedError, match=r"MaxPool 'deep': its ksize is \(1, 1, 1, 2\); ONNX has windows"):
+            timberframe_onnx.export_model([y])
+
+
+def test_nodes_are_named_after_the_operation_that_they_stand_for() -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [2, 2], name="x")
+        made = timberframe_onnx.export_model([tf.nn.relu6(x, name="layer/clipped")])
+    assert [written_by(n.name) for n in made.graph.node if n.op_type == "Clip"] == ["layer/clipped"]

@@ -61,6 +61,7 @@ from timberframe_core.plugin.contracts import Deferred as Deferred
 from timberframe_core.plugin.contracts import Device as Device
 from timberframe_core.plugin.contracts import DeviceAttributes as DeviceAttributes
 from timberframe_core.plugin.contracts import Executable as Executable
+from timberframe_core.plugin.contracts import Judged as Judged
 from timberframe_core.plugin.contracts import KernelDef as KernelDef
 from timberframe_core.plugin.contracts import KernelNode as KernelNode
 from timberframe_core.plugin.contracts import LateErrors as LateErrors
@@ -112,6 +113,7 @@ from timberframe_sdk.dlpack import DLPackView as DLPackView
 from timberframe_sdk.dlpack import take_in as take_in
 from timberframe_sdk.elementwise.sources import define_source as define_source
 from timberframe_sdk.failures import Failures as Failures
+from timberframe_sdk.fallbacks import note_fallback as note_fallback
 from timberframe_sdk.include import include_directory as include_directory
 from timberframe_sdk.include.headers import headers_digest as headers_digest
 from timberframe_sdk.kernel_device import KernelDevice as KernelDevice
@@ -125,6 +127,7 @@ from timberframe_sdk.reference import compute as compute
 from timberframe_sdk.reference import has_reference as has_reference
 from timberframe_sdk.reference import reference_kernels as reference_kernels
 from timberframe_sdk.reference import reference_launcher as reference_launcher
+from timberframe_sdk.settings import HARDWARE as HARDWARE
 from timberframe_sdk.settings import cache_folder as cache_folder
 from timberframe_sdk.settings import device_count as device_count
 from timberframe_sdk.settings import device_options as device_options

@@ -10,6 +10,9 @@ from typing import Any
 from timberframe_core.config import ACCELERATORS
 from timberframe_core.errors import InvalidArgumentError
 
+HARDWARE = "hardware"
+"""The option by which a plugin is told which of several kinds of hardware its devices are; `conformance run
+--device=TYPE:CHOICE` sets it to CHOICE."""
 ANY_ACCELERATOR = "GPU"
 """What TensorFlow's programs call every accelerator in `device_count`."""
 CACHE_VARIABLE = "TIMBERFRAME_CACHE"
@@ -42,8 +45,9 @@ def device_options(
 ) -> dict[str, Any]:
     """The options that a session has for devices of this type.
 
-    known: by name the values that an option may have, None for any, which the device checks itself.
-    InvalidArgumentError where an option or its value is not known.
+    known: by name the values that an option may have, None for any, which the device checks itself. A value may be
+    given as text, such as "true" for True: so command lines give it. InvalidArgumentError where an option or its value
+    is not known.
     """
     options = dict(config.get("options", {}).get(device_type, {}))
     if unknown := sorted(map(str, options.keys() - known.keys())):
@@ -52,6 +56,8 @@ def device_options(
         )
     for name, value in options.items():
         values = known[name]
+        if values is not None and isinstance(value, str):
+            value = options[name] = next((v for v in values if str(v).lower() == value.lower()), value)
         if values is not None and not any(type(value) is type(v) and value == v for v in values):
             raise InvalidArgumentError(
                 f"{device_type}: device option {name} is {value!r}; one of {', '.join(map(repr, values))} is required"

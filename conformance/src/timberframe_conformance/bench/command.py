@@ -60,7 +60,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--growth", action="store_true", help="how cost grows with nodes, variables, nesting and shapes"
     )
     parser.add_argument("--peer-python", metavar="FILE", help="growth: the Python that has TensorFlow, for --vs")
-    parser.add_argument("--models", action="store_true", help="whole networks in place of executor and kernels")
+    parser.add_argument(
+        "--models",
+        nargs="*",
+        type=Path,
+        metavar="FILE",
+        help="whole networks in place of executor and kernels; with files these, such as model.onnx",
+    )
+    parser.add_argument(
+        "--sizes", type=_sizes, metavar="NAME=N,...", help="models: of dimensions that files leave open, but the batch"
+    )
     parser.add_argument(
         "--profile", action="store_true", help="models: time, bytes and operations by op and kernel, without peers"
     )
@@ -98,6 +107,10 @@ def _peaks(text: str) -> tuple[float, float]:
     return operations, transfers
 
 
+def _sizes(text: str) -> dict[str, int]:
+    return {name: whole(1)(number) for name, _, number in (part.partition("=") for part in text.split(","))}
+
+
 def _batches(text: str) -> list[int]:
     return [whole(1)(part) for part in text.split(",")]
 
@@ -119,7 +132,7 @@ def bench(given: argparse.Namespace, console: Console) -> int:
         from timberframe_conformance.bench.growth import bench_growth
 
         return bench_growth(given, console)
-    if given.models:
+    if given.models is not None:
         from timberframe_conformance.bench.models.command import bench_models
 
         return bench_models(given, console, target, cleared)
@@ -143,8 +156,8 @@ def _check(given: argparse.Namespace) -> None:
         refuse_ignored(given, ("models", "html", "peaks"), "with --growth")
     else:
         refuse_ignored(given, ("peer_python",), "without --growth")
-    if not given.models:
-        of_models = ("profile", "convolutions", "batch", "threads", "quick", "markdown")
+    if given.models is None:
+        of_models = ("profile", "convolutions", "batch", "threads", "quick", "markdown", "sizes")
         refuse_ignored(given, of_models, "without --models")
     elif given.profile:
         refuse_ignored(given, ("convolutions", "vs", "quick", "html", "markdown", "check"), "with --models --profile")
@@ -152,6 +165,10 @@ def _check(given: argparse.Namespace) -> None:
         refuse_ignored(given, ("vs", "quick", "html", "peaks", "check"), "with --models --convolutions")
     else:
         refuse_ignored(given, ("peaks", "check"), "with --models")
+    if given.models:
+        refuse_ignored(given, ("convolutions", "keyword"), "with --models FILE")
+    else:
+        refuse_ignored(given, ("sizes",), "without --models FILE")
     if given.one_core and not hasattr(os, "sched_setaffinity"):
         raise UsageError(f"--one-core: {sys.platform} binds no process to a core; leave it out")
     require_folders(given.json, given.html, given.markdown)

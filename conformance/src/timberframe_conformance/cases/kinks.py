@@ -61,7 +61,7 @@ def kink_arrays(
 
 
 def _values(arg: Arg, dtype: str, kind: str, all_equal: bool, rng: np.random.Generator, planned: bool) -> np.ndarray:
-    if dtype not in FORMATS or planned or arg.values is not None:
+    if dtype not in FORMATS or planned or arg.whole or arg.values is not None:
         return make_array(arg, dtype, rng)
     limits = [v for v in (arg.low, arg.high) if v is not None]
     common = 0.0 if kind == "zeros" else 0.5

@@ -85,7 +85,7 @@ def ordinary(y: np.ndarray) -> np.ndarray:
 def _values(
     arg: Arg, dtype: str, rng: np.random.Generator, limits: tuple[float, float] | None, *, nudged: bool
 ) -> np.ndarray:
-    if dtype not in FORMATS:
+    if dtype not in FORMATS or arg.whole:
         return make_array(arg, dtype, rng)
     if arg.values is not None:
         x = fixed_array(arg.values, np.dtype(make_array(Arg(), dtype, rng).dtype))

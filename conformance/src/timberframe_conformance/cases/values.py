@@ -69,10 +69,12 @@ def _random(arg: Arg, numpy: np.dtype, rng: np.random.Generator) -> np.ndarray:
     low, high = limits(arg, numpy)
     if numpy.kind in "iu":
         return rng.integers(int(np.ceil(low)), int(np.floor(high)), arg.shape, endpoint=True).astype(numpy)
-    values = rng.uniform(low, high, arg.shape)
-    if numpy.kind == "c":
-        return np.asarray(values + 1j * rng.uniform(low, high, arg.shape)).astype(numpy)
-    return np.asarray(values).astype(numpy)
+
+    def drawn() -> Any:
+        values = rng.uniform(low, high, arg.shape)
+        return np.round(values) if arg.whole else values
+
+    return np.asarray(drawn() + 1j * drawn() if numpy.kind == "c" else drawn()).astype(numpy)
 
 
 def _distinct(arg: Arg, numpy: np.dtype, rng: np.random.Generator) -> np.ndarray:

@@ -21,9 +21,12 @@ from timberframe_core.ops.definition.samples import Arg
 EQUAL_OUTPUT = "all elements of an output are equal"
 NO_SECOND = "all outputs are zero after their first entry"
 COPIES = "the outputs are copies of the first input"
+ZEROS = "all outputs are zero"
 NOT_TRIED = "other values are not tried"
 SAME_OUTPUTS = "other values give the same outputs"
 
+MOST_COMPARED = 3
+"""How many times values are drawn again: of few elements that are true or false, two draws often have the same."""
 MOST_EVALUATED = 2_000
 """Of trials with more input elements shapes alone are looked at: random values of that number differ."""
 
@@ -37,7 +40,8 @@ def weaknesses(trial: Trial) -> tuple[str, ...]:
     Nothing is said against a trial that the op's reference does not take: its case says so.
     """
     kinds = tuple(_kind(dtype) for _, dtype in trial.types)
-    key = trial.op.name, kinds, trial.special, id(trial.sample)
+    between = trial.types if len(kinds) > 1 else ()  # what an op between dtypes gives depends on both
+    key = trial.op.name, kinds, between, trial.special, id(trial.sample)
     if key not in _known:
         try:
             found = tuple(_found(trial, kinds))
@@ -92,11 +96,16 @@ def _found(trial: Trial, kinds: Sequence[str]) -> Iterator[str]:
         return
     outputs = list(map(np.asarray, true_outputs(op, attrs, flatten(arrays))))
     yield from _of_values(outputs, flatten([x for _, x in data]))
-    others = flatten(trial.arrays("other"))
-    if all(map(_same, flatten(arrays), others)):
+    others = [flatten(trial.arrays(f"other {n}")) for n in range(MOST_COMPARED)]
+    if all(map(_same, flatten(arrays), others[0])):
         yield NOT_TRIED
-    elif all(map(_same, outputs, map(np.asarray, true_outputs(op, attrs, others)))):
-        yield SAME_OUTPUTS
+        return
+    found = [outputs]
+    for other in others:
+        found.append(list(map(np.asarray, true_outputs(op, attrs, other))))
+        if any(all(map(_same, found[-1], before)) for before in found[:-1]):
+            yield SAME_OUTPUTS
+            return
 
 
 @functools.cache
@@ -122,6 +131,8 @@ def _of_values(outputs: Sequence[np.ndarray], data: Sequence[np.ndarray]) -> Ite
             yield EQUAL_OUTPUT
     if not any(y.ndim and y.shape[0] > 1 and _any(y[1:]) for y in outputs):
         yield NO_SECOND
+    if not any(map(_any, outputs)):
+        yield ZEROS
     if data and all(_same(y, copied(data[0], y)) for y in outputs):
         yield COPIES
 
@@ -136,7 +147,10 @@ def copied(x: np.ndarray, like: np.ndarray) -> np.ndarray:
 
 def _varies(x: np.ndarray) -> bool:
     flat = x.reshape(-1)
-    return flat.size > 1 and bool((flat[1:] != flat[0]).any())
+    differs = flat[1:] != flat[:1]
+    if x.dtype.kind in "fc":
+        differs &= ~(np.isnan(flat[1:]) & np.isnan(flat[:1]))
+    return flat.size > 1 and bool(differs.any())
 
 
 def _any(x: np.ndarray) -> bool:

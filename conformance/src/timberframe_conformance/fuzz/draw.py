@@ -268,7 +268,8 @@ class Drawer:
         low = -np.inf if arg.low is None else arg.low
         high = np.inf if arg.high is None else arg.high
         bounded = arg.low is not None or arg.high is not None or not arg.special
-        return not bounded or bool(np.all(np.isfinite(real) & (real >= low) & (real <= high)))
+        accepted = np.isfinite(real) & (real >= low) & (real <= high)
+        return not (bounded or arg.whole) or bool(np.all(accepted & ((real == np.round(real)) | (not arg.whole))))
 
     def _attrs(self, entry: Entry, types: Types, sample: Sample, inputs: Inputs) -> dict[str, Any]:
         arrays: list[Any] = [

@@ -21,12 +21,19 @@ def another_attr(wrong: Wrong) -> Iterator[str]:
                 yield f"equals the result with {attr.name}={value}"
 
 
+_COMMON = (0.0, 1.0, 1e-3, 1e-4, 1e-5)
+"""Numbers that implementations have in place of a float attr: defaults of other frameworks' epsilons, and what has no
+effect."""
+
+
 def _others(attr: AttrDef, value: Any) -> Iterator[Any]:
     if attr.kind == "bool":
         yield not value
     elif attr.kind == "string" and attr.allowed:
         yield from (v for v in attr.allowed if v != value)
-    elif attr.kind in ("int", "float", "list(int)"):
+    elif attr.kind == "float":
+        yield from (v for v in dict.fromkeys((attr.default, *_COMMON)) if v is not None and v != value)
+    elif attr.kind in ("int", "list(int)"):
         if not attr.required and attr.default is not None and attr.default != value:
             yield attr.default
         if isinstance(value, tuple) and any(v != 1 for v in value):

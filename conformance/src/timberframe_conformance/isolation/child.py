@@ -21,25 +21,23 @@ _START_SECONDS = 20
 def run_in_child(case: Case, options: Options) -> Result:
     """Runs a case in a new process; a crash or timeout is its verdict."""
     command = [sys.executable, "-m", "timberframe_conformance.isolation.child", options.to_json(), case.id]
-    result = Result.of(case, "crash")
+    result, limit = Result.of(case, "crash"), case.time_limits * options.timeout
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=options.timeout + _START_SECONDS, check=False
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit + _START_SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        return _timed_out(result, options)
+        return _timed_out(result, limit)
     for line in done.stdout.splitlines():
         if line.startswith(MARK):
             return Result(**json.loads(line.removeprefix(MARK)))
     if _TIMED_OUT in done.stderr:
-        return _timed_out(result, options)
+        return _timed_out(result, limit)
     last = [line for line in done.stderr.splitlines() if line.strip()][-1:] or [""]
     result.message = f"the process of this case ended with status {done.returncode}: {last[0]}"
     return result
 
 
-def _timed_out(result: Result, options: Options) -> Result:
-    result.verdict, result.message = "timeout", f"did not end within {options.timeout:g} s, in a process of its own"
+def _timed_out(result: Result, limit: float) -> Result:
+    result.verdict, result.message = "timeout", f"did not end within {limit:g} s, in a process of its own"
     return result
 
 
@@ -52,7 +50,7 @@ def main(options_text: str, case_id: str) -> None:
     options = Options.from_json(options_text)
     target = open_device(options)
     case = find_case(target, case_id, options)
-    faulthandler.dump_traceback_later(options.timeout, exit=True)
+    faulthandler.dump_traceback_later(case.time_limits * options.timeout, exit=True)
     result = judge_case(case, target)
     faulthandler.cancel_dump_traceback_later()
     print(MARK + json.dumps(dataclasses.asdict(result)), flush=True)

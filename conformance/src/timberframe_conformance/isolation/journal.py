@@ -37,11 +37,11 @@ class Journal:
         self._hung = _Names(directory / _HUNG)
         faulthandler.enable(file=self._trace, all_threads=False)
 
-    def begin(self, case_id: str) -> None:
-        """Notes that a case begins, and starts the watchdog."""
+    def begin(self, case_id: str, time_limits: int = 1) -> None:
+        """Notes that a case begins, and starts the watchdog, which ends it after so many time limits."""
         os.write(self._file, f"begin {case_id}\n".encode())
         if self.timeout is not None:
-            faulthandler.dump_traceback_later(self.timeout, exit=True, file=self._trace)
+            faulthandler.dump_traceback_later(time_limits * self.timeout, exit=True, file=self._trace)
 
     def end(self) -> None:
         """Notes that the case is over, and stops the watchdog."""

@@ -39,11 +39,12 @@ VALUE_SUITES = frozenset(
 class Call:
     """One launch of a mutant: inputs on the host, the true outputs, and where to write.
 
-    attrs: the node's. inputs: all of them, those for planning included. outputs: as the device gave them. device: the
-    device. state: a dict that lives as long as the compiled kernel.
+    attrs: the node's. inputs: all of them, those for planning included, in memory of their own; none where `copied` is
+    false. passed, outputs: as the device gave them. device: the device. state: a dict that lives as long as the
+    compiled kernel.
     """
 
-    def __init__(self, node: KernelNode, arrays: Sequence[Any], state: dict[str, Any]) -> None:
+    def __init__(self, node: KernelNode, arrays: Sequence[Any], state: dict[str, Any], *, copied: bool = True) -> None:
         self.node = node
         self.attrs = node.attrs
         self.device: Any = node.device
@@ -53,7 +54,8 @@ class Call:
         self.outputs = list(arrays[len(positions) : len(positions) + len(node.outputs)])
         given = dict(zip(positions, self.passed, strict=True))
         self.inputs = [
-            self._host(given[i]) if i in given else np.asarray(node.const(i)) for i in range(len(node.inputs))
+            self._host(given[i]) if i in given else np.asarray(node.const(i))
+            for i in (range(len(node.inputs)) if copied else ())
         ]
 
     def _host(self, a: Any) -> np.ndarray:
@@ -98,7 +100,8 @@ class Mutant:
     processes. through: ops whose gradients run the kernel. of_gradient: the bug is in the op's gradient function, and
     `bug` makes the wrong function from the correct one. covers: it is a kernel for these nodes, the last of which is of
     the op. of_seam: the bug is in what carries a device's part out, and `bug` gets Replacements and the Target; the op
-    says what it is about. It is tried with all cases of its suites.
+    says what it is about. It is tried with all cases of its suites. soak: only level soak has what it needs, which
+    takes minutes and gigabytes, so it is tried where it is asked for.
     """
 
     name: str
@@ -116,6 +119,7 @@ class Mutant:
     of_gradient: bool = False
     covers: tuple[Part, ...] = ()
     of_seam: bool = False
+    soak: bool = False
 
     @property
     def of_kernel(self) -> bool:
@@ -141,7 +145,7 @@ class Mutant:
         BUILT.add(self.name)
 
         def launch(*arrays: Any) -> Any:
-            call = Call(node, arrays, state)
+            call = Call(node, arrays, state, copied=not self.soak)
             made = self.bug(call)
             if made is None:
                 return None

@@ -14,6 +14,7 @@ from timberframe_conformance.mutants import random as random
 from timberframe_conformance.mutants import reductions as reductions
 from timberframe_conformance.mutants import resources as resources
 from timberframe_conformance.mutants import shapes as shapes
+from timberframe_conformance.mutants import sizes as sizes
 from timberframe_conformance.mutants import targets as targets
 from timberframe_conformance.mutants import training as training
 from timberframe_conformance.mutants.base import MUTANTS as MUTANTS

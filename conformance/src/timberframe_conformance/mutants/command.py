@@ -32,6 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--share", default="", metavar="K/N", help="only the Kth of N shares, from 0; K may be 'commit'"
     )
     parser.add_argument("--changed", metavar="REV", help="only mutants whose op's files changed since a git revision")
+    parser.add_argument(
+        "--soak", action="store_true", help="mutants that level soak must notice, which takes minutes and gigabytes"
+    )
     parser.add_argument("--framework", action="store_true", help="known bugs of the framework, which fuzzing must find")
     parser.add_argument(
         "--lazy", action="store_true", help="kernels of each op that do too little, which the suites must find"
@@ -49,7 +52,7 @@ def mutants(given: argparse.Namespace, console: Console) -> int:
     if given.list:
         refuse_ignored(given, ("device",), "with --list")
     if given.framework:
-        refuse_ignored(given, ("share", "changed"), "with --framework")
+        refuse_ignored(given, ("share", "changed", "soak"), "with --framework")
         from timberframe_conformance.fuzz.mutants import FRAMEWORK_MUTANTS
         from timberframe_conformance.fuzz.prove import prove_framework
 
@@ -60,11 +63,11 @@ def mutants(given: argparse.Namespace, console: Console) -> int:
             return 0
         return prove_framework(given.device or _best_device(), given.name, console)
     if given.lazy:
-        refuse_ignored(given, ("name", "changed"), "with --lazy")
+        refuse_ignored(given, ("name", "changed", "soak"), "with --lazy")
         from timberframe_conformance.mutants.prove_lazy import print_lazy, report_lazy
 
         return print_lazy(console) if given.list else report_lazy(given.device, given.share, console)
-    names = _selected(given, [n for n, m in MUTANTS.items() if m.fits(given.device)])
+    names = _selected(given, [n for n, m in MUTANTS.items() if m.fits(given.device) and m.soak == given.soak])
     if given.list:
         for m in map(MUTANTS.__getitem__, names):
             console.print(f"{m.name}: {m.subject}{m.what} ({m.found_by})", highlight=False)

@@ -6,6 +6,7 @@ They are known bugs like the others (see `base`), made for each op in turn.
 from __future__ import annotations
 
 import ctypes
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,10 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_conformance.cases.weaknesses import COPIES, EQUAL_OUTPUT, NO_SECOND, NOT_TRIED, SAME_OUTPUTS, copied
+from timberframe_conformance.cases.weaknesses import (
+    COPIES,
+    EQUAL_OUTPUT,
+    NO_SECOND,
+    NOT_TRIED,
+    SAME_OUTPUTS,
+    ZEROS,
+    copied,
+)
 from timberframe_conformance.mutants.base import Bug, Call, Mutant
 from timberframe_core.graph.inference import arg_ranges
 from timberframe_core.ops.definition import registry
+from timberframe_core.plugin.contracts import Value
 
 
 @dataclass(frozen=True)
@@ -87,7 +97,7 @@ def _zero(like: np.ndarray) -> np.ndarray:
     return np.full_like(like, b"" if like.dtype.hasobject else 0)
 
 
-@lazy("zeros", "writes zeros", *VALUES)
+@lazy("zeros", "writes zeros", *VALUES, excuses=(ZEROS,))
 def _(c: Call) -> Any:
     return [_zero(y) for y in c.true]
 
@@ -123,8 +133,12 @@ def _only_first(y: np.ndarray) -> np.ndarray:
 def _(c: Call) -> Any:
     before = c.state.get("before", c.true)
     c.state["before"] = c.true
-    same = all(x.shape == y.shape for x, y in zip(before, c.true, strict=True))
-    return before if same else c.true
+    return before if all(map(_fits, before, c.node.outputs, c.outputs)) else c.true
+
+
+def _fits(x: np.ndarray, value: Value, output: Any) -> bool:
+    """Whether an array may be a result; of one whose size the kernel decides, up to the memory that there is."""
+    return x.size <= math.prod(output.shape) if value.dynamic else x.shape == tuple(output.shape)
 
 
 @lazy("first-weights", "keeps the weights of its first run", "prepared", excuses=(NOT_TRIED, SAME_OUTPUTS))
@@ -195,7 +209,7 @@ def _(c: Call) -> Any:
 _kept: list[Any] = []
 
 
-@lazy("goes-on-without-memory", "writes zeros where it is refused memory", "faults")
+@lazy("goes-on-without-memory", "writes zeros where it is refused memory", "faults", excuses=(ZEROS,))
 def _(c: Call) -> Any:
     try:
         c.device.allocator.allocate(128).close()
@@ -215,7 +229,7 @@ def _(c: Call) -> Any:
     excuses=(NOT_TRIED, SAME_OUTPUTS, EQUAL_OUTPUT),
 )  # fmt: skip
 def _(c: Call) -> Any:
-    buffer = c.state.setdefault("buffer", [])
+    buffer, begin = c.state.setdefault("buffer", []), time.perf_counter()
     buffer[:] = c.true
-    time.sleep(0.005)
+    time.sleep(max(0.005, time.perf_counter() - begin))  # long enough for another thread to compute as much
     return list(buffer)

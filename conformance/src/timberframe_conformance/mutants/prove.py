@@ -93,6 +93,9 @@ def _cases(target: Target, mutant: Mutant, options: Options) -> list[Case]:
     target.forget()
     if mutant.of_seam:
         return list(collect(target, replace(options, ops=(), suites=mutant.suites)))
+    if mutant.soak:
+        soak = replace(options, ops=(mutant.op,), suites=mutant.suites, level="soak")
+        return [c for c in collect(target, soak) if any(text in c.id for text in mutant.only)]  # others take longer
     found = list(collect(target, replace(options, ops=(mutant.op,), suites=())))
     if mutant.through:
         found += collect(target, replace(options, ops=mutant.through, suites=("gradient",)))

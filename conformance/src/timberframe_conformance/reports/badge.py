@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 from timberframe_conformance.reports.summary import Run
+from timberframe_sdk import HARDWARE
 
 REACHED, NOT_REACHED, NOT_RUN = "#0b6e4f", "#a8321e", "#565e66"
 _LETTER, _PAD = 6.6, 8
 
 
 def badge_name(run: Run, level: str) -> str:
-    """The name of its file: CPU-0-core.svg."""
-    name = run.device["spec"].removeprefix("/device:").replace(":", "-").replace("/", "-")
-    return f"{name}-{level}.svg"
+    """The name of its file: CPU-0-core.svg, or ORT-CPUExecutionProvider-core.svg where the hardware was chosen."""
+    return f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', device_label(run))}-{level}.svg"
+
+
+def device_heading(run: Run) -> str:
+    """What the list of devices calls a device: its name in graphs, or what `--device` chose its hardware by."""
+    hardware = run.device.get("details", {}).get(HARDWARE)
+    spec = str(run.device["spec"])
+    return f"{spec.removeprefix('/device:').partition(':')[0].lower()}:{hardware}" if hardware else spec
+
+
+def device_label(run: Run) -> str:
+    """What reports call a device: type and index, or type and hardware where that was chosen."""
+    name = str(run.device["spec"].removeprefix("/device:"))
+    hardware = run.device.get("details", {}).get(HARDWARE)
+    return f"{name.partition(':')[0]}:{hardware}" if hardware else name
 
 
 def badge(run: Run, level: str) -> str:
@@ -25,7 +40,7 @@ def badge(run: Run, level: str) -> str:
         verdict, colour = ("reached", REACHED) if found["reached"] else ("not reached", NOT_REACHED)
     name, said = f"timberframe {level}", verdict
     left, right = (round(_LETTER * len(text)) + 2 * _PAD for text in (name, said))
-    title = escape(f"{run.device['spec']}: level {level}, suite {run.suite_version}: {verdict}")
+    title = escape(f"{device_heading(run)}: level {level}, suite {run.suite_version}: {verdict}")
     font = 'fill="#ffffff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" aria-label="{title}">'

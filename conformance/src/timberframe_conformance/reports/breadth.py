@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from timberframe_conformance.reports.badge import device_heading
 from timberframe_conformance.reports.summary import Run
 from timberframe_core.ops.definition import registry
 
@@ -39,7 +40,7 @@ def breadth_table(runs: Sequence[Run]) -> str:
     names = sorted({name for by_family in found for name in by_family})
     totals = [[sum(n) for n in zip(*by_family.values(), strict=True)] or [0, 0] for by_family in found]
     rows = [
-        ("family", *(f"`{run.device['spec']}`" for run in runs)),
+        ("family", *(f"`{device_heading(run)}`" for run in runs)),
         ("-",) * (len(runs) + 1),
         *((name, *(_cell(*by_family.get(name, (0, 0))) for by_family in found)) for name in names),
         ("all", *(_cell(*total) for total in totals)),

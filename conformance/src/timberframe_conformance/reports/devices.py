@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from timberframe_conformance.case import FAILING, LEVELS
-from timberframe_conformance.reports.badge import badge_name
+from timberframe_conformance.reports.badge import badge_name, device_heading
 from timberframe_conformance.reports.breadth import breadth_table
 from timberframe_conformance.reports.merge import newest
 from timberframe_conformance.reports.summary import Run
@@ -16,7 +16,8 @@ _HEAD = """# Devices
 What the conformance suite found about devices, from their newest reports. Levels: *core* is what a perceptron and
 LeNet need, *inference* what frozen networks need, *training* their training steps, *breadth* every op and dtype that
 TensorFlow has a kernel for. `conformance todo --device=NAME --level L` says what a level asks for, and
-`conformance report REPORTS --markdown PAGE --badges FOLDER` makes this page.
+`conformance report REPORTS --markdown PAGE --badges FOLDER` makes this page. Installed plugins that have no column
+were not run on a device of theirs.
 """
 _BREADTH = """## Breadth
 
@@ -45,7 +46,7 @@ def _column(run: Run) -> tuple[str, ...]:
     if device.get("driver") and device.get("model") == run.environment.get("processor"):
         model += f": the machine's processor, by {device.get('details', {}).get('platform', 'a driver')}"
     return (
-        f"`{device['spec']}`", "-", model,
+        f"`{device_heading(run)}`", "-", model,
         *(_level(run, level) for level in LEVELS), f"{len(run.results):,}", f"{sum(counts[v] for v in FAILING):,}",
         run.suite_version, str(run.environment.get("date", ""))[:10],
     )  # fmt: skip
@@ -63,7 +64,7 @@ def _section(run: Run, badges: str) -> str:
     plugins = ", ".join(f"{name} ({v})" for name, v in e.get("plugins", {}).items()) or "none"
     pictures = [f"![{level}: {_level(run, level)}]({badges}/{badge_name(run, level)})" for level in LEVELS]
     lines = [
-        f"## {run.device['spec']}", "", *([" ".join(pictures), ""] if badges else []),
+        f"## {device_heading(run)}", "", *([" ".join(pictures), ""] if badges else []),
         f"- driver: {run.device.get('driver') or 'none'}",
         f"- machine: {e.get('processor', '')}, {e.get('cores', '?')} cores, {e.get('system', '')}",
         f"- plugins: {plugins}",

@@ -9,6 +9,7 @@ from typing import Any
 
 from timberframe_conformance.case import FAILING, LEVELS, VERDICTS, Result, label_of
 from timberframe_conformance.cases.types import TESTABLE
+from timberframe_conformance.reports.badge import device_label
 from timberframe_conformance.reports.compare import compare
 from timberframe_conformance.reports.summary import (
     Run,
@@ -68,7 +69,7 @@ def merged(runs: Sequence[Run]) -> dict[str, Any]:
     return {
         "verdicts": VERDICTS, "failing": sorted(FAILING), "levels": LEVELS, "dtypes": _COLUMNS,
         "suites": suites.texts, "ops": ops.texts, "types": types.texts, "details": details.texts,
-        "kernels": kernels.texts, "cases": columns, "runs": found,
+        "kernels": kernels.texts, "cases": columns, "runs": found, "networks": _networks(shown, index),
         "history": [_history(name, own) for name, own in zip(_names(shown), devices, strict=True)],
     }  # fmt: skip
 
@@ -117,7 +118,7 @@ def by_device(runs: Iterable[Run]) -> list[list[Run]]:
 
 def _names(runs: Sequence[Run]) -> list[str]:
     """What the page calls devices: their names, with the model where two have the same name."""
-    short = [run.device["spec"].removeprefix("/device:") for run in runs]
+    short = [device_label(run) for run in runs]
     return [
         f"{name} {run.device.get('model', '')}".strip() if short.count(name) > 1 else name
         for name, run in zip(short, runs, strict=True)
@@ -127,6 +128,15 @@ def _names(runs: Sequence[Run]) -> list[str]:
 def _detail(case_id: str) -> str:
     """The id after suite, op and dtypes."""
     return case_id.split("/", 3)[-1]
+
+
+def _networks(runs: Sequence[Run], index: dict[str, int]) -> dict[str, list[dict[str, Any]]]:
+    """By level, the networks that were run as a whole, each with the number of its case."""
+    found: dict[str, dict[str, int]] = {}
+    for r in (r for run in runs for r in run.results):
+        if (r.suite, r.op) == ("networks", "Model"):
+            found.setdefault(r.level, {})[r.networks[0] if r.networks else _detail(r.id)] = index[r.id]
+    return {level: [{"name": name, "case": i} for name, i in own.items()] for level, own in found.items()}
 
 
 def _shown(run: Run, index: dict[str, int], kernels: _Numbers) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def _same_input(trial: Trial, case_id: str, target: Target) -> Measured | None:
     """op(x, x) is what op(x, copy of x) is."""
     _, x = drive.flatten(trial.arrays(case_id))  # the second may have the narrower domain, such as divisors
     attrs = trial.attrs([x, x])
-    apart, _ = drive.call(target, trial.op, attrs, [x, x.copy()])
+    apart, _ = drive.call(target, trial.op, attrs, [x.copy(), x.copy()])  # a kernel may write to them
     graph = Graph()
     with graph.as_default(), device_scope(target.spec):
         fed = apply_op("Placeholder", (), {"dtype": as_dtype(x.dtype), "shape": x.shape})
@@ -77,7 +77,7 @@ def _read_again(trial: Trial, case_id: str, target: Target) -> Measured | None:
     """Inputs of the op that live on the device, and that others read too, keep their values."""
     arrays = trial.arrays(case_id)
     attrs = trial.attrs(arrays)
-    plain, _ = drive.call(target, trial.op, attrs, arrays)
+    plain, _ = drive.call(target, trial.op, attrs, trial.arrays(case_id))  # a kernel may write to these
     built = drive.Built(Graph(), [], {})
     copies: list[Any] = []
     with built.graph.as_default(), device_scope(target.spec):
@@ -162,9 +162,10 @@ def _chain_of_known_values(
 
 def _run_again(trial: Trial, case_id: str, target: Target) -> Measured | None:
     """Later runs of one session do not depend on earlier ones: with other values, and with the first again."""
-    first, second = trial.arrays(case_id), trial.arrays(case_id + "/other")
+    seeds = case_id, case_id + "/other"
+    first, second = map(trial.arrays, seeds)
     attrs = trial.attrs(first)
-    wanted = [drive.call(target, trial.op, attrs, x, fed=True)[0] for x in (first, second)]
+    wanted = [drive.call(target, trial.op, attrs, trial.arrays(seed), fed=True)[0] for seed in seeds]
     built = drive.build(trial.op, attrs, first, target.spec, known=False)
     with target.session(built.graph) as session:
         for run, k in enumerate((0, 1, 0)):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from timberframe_conformance.target import Target
 
 
+MOST_COMBINATIONS = 3
+"""Of dtypes of an op that are looked at for trials without weaknesses."""
 Preference = Callable[[Sequence[Trial]], list[Trial]]
 """The trials that serve a purpose, the best first."""
 
@@ -45,11 +47,24 @@ def chosen(
         groups, _ = supported(op, target)
         keys = list(groups) if dtypes is None else preferred(list(groups), dtypes)
         for i, key in enumerate(keys):
-            of_networks = [types for types in groups[key] if level_of(op, types) != BREADTH]
-            types: Types = of_networks[0] if of_networks else groups[key][i % len(groups[key])]
-            found = trials_in(op, types)
-            yield from strongest([t for t in found if takes(target, t)] or found, *preferences)
+            group, k = groups[key], i % len(groups[key])
+            of_networks = [types for types in group if level_of(op, types) != BREADTH]
+            yield from _in_one_of(target, op, of_networks[:1] or [*group[k:], *group[:k]], preferences)
         yield from _of_networks(target, op)
+
+
+def _in_one_of(
+    target: Target, op: OpDef, combinations: Sequence[Types], preferences: Sequence[Preference]
+) -> list[Trial]:
+    """The trials in the first dtypes in which they have no weaknesses; of a Bitcast in two dtypes, which is no copy."""
+    first: list[Trial] | None = None
+    for types in combinations[:MOST_COMBINATIONS]:
+        found = trials_in(op, types)
+        best = strongest([t for t in found if takes(target, t)] or found, *preferences)
+        if not any(map(weaknesses, best)):
+            return best
+        first = best if first is None else first
+    return first or []
 
 
 def _of_networks(target: Target, op: OpDef) -> Iterator[Trial]:

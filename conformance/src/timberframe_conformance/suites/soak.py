@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from timberframe_conformance.target import Target
 
 SUITE = "soak"
-HUGE = (1 << 32) + 17
-"""Elements; an index of 32 bits wraps before it comes to the last."""
-BYTES_NEEDED = 4 * HUGE
+HUGE = {"huge": (1 << 32) + 17, "huge-signed": (1 << 31) + 17}
+"""Elements; an index of 32 bits wraps before it comes to the last, without a sign and with one."""
+BYTES_NEEDED = 4
+"""Memory that a device must have for a case, as a multiple of the bytes of its input."""
 GRAPHS = range(1000, 1400)
 RUNS = 20_000
 
@@ -33,8 +34,8 @@ HUGE_CALLS: Sequence[Huge] = (
     ("Equal", lambda x: [x, x[-1:]], lambda x: x[-40:] == x[-1]),
     ("ReverseV2", lambda x: [x, np.array([0], np.int32)], lambda x: x[:40][::-1]),
     ("Max", lambda x: [x, np.array([0], np.int32)], lambda x: x.max()),
-    ("StridedSlice", lambda x: [x, *(np.array([k], np.int64) for k in (HUGE - 40, HUGE, 1))], lambda x: x[-40:]),
-    ("GatherV2", lambda x: [x, np.array([HUGE - 1, HUGE - 9]), np.array(0)], lambda x: x[[HUGE - 1, HUGE - 9]]),
+    ("StridedSlice", lambda x: [x, *(np.array([k], np.int64) for k in (x.size - 40, x.size, 1))], lambda x: x[-40:]),
+    ("GatherV2", lambda x: [x, x.size - np.array([1, 9]), np.array(0)], lambda x: x[[-1, -9]]),
 )  # fmt: skip
 
 
@@ -42,8 +43,9 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     """Huge tensors, samples that take long, random graphs by the hundred, and thousands of runs of one session."""
     names = {op.name for op in ops}
     for name, inputs, last in HUGE_CALLS:
-        if name in names:
-            yield Case(SUITE, name, (("T", "uint8"),), "huge", functools.partial(_huge, name, inputs, last), "soak")
+        for detail, size in (HUGE if name in names else {}).items():
+            run = functools.partial(_huge, name, size, inputs, last)
+            yield Case(SUITE, name, ((_type_attr(name), "uint8"),), detail, run, "soak")
     yield from forward.collect(target, ops, soak=True)
     for number in GRAPHS:
         run = functools.partial(dags.run_random, "float32", number)
@@ -52,14 +54,21 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
     yield Case(SUITE, "Graph", (), "many-training-steps", _many_training_steps, "soak")
 
 
-def _huge(name: str, inputs: Callable[..., Any], last: Callable[..., Any], target: Target) -> Measured | None:
+def _type_attr(name: str) -> str:
+    return registry.get(name).inputs[0].type_attr or "T"
+
+
+def _huge(
+    name: str, size: int, inputs: Callable[..., Any], last: Callable[..., Any], target: Target
+) -> Measured | None:
     """The last elements of the result must be right; the others are not looked at, as that would take minutes."""
-    if target.device.attributes.memory < BYTES_NEEDED:
-        raise UnsupportedError(f"the device has {target.device.attributes.memory} bytes; the case needs {BYTES_NEEDED}")
-    x = np.zeros(HUGE, np.uint8)
+    needed = BYTES_NEEDED * size
+    if target.device.attributes.memory < needed:
+        raise UnsupportedError(f"the device has {target.device.attributes.memory} bytes; the case needs {needed}")
+    x = np.zeros(size, np.uint8)
     x[:40], x[-40:] = np.arange(40), np.arange(100, 140)
     op = registry.get(name)
-    if target.supports(op, ((op.inputs[0].type_attr or "T", "uint8"),)) is not None and len(op.attrs) == 1:
+    if target.supports(op, ((_type_attr(name), "uint8"),)) is not None and len(op.attrs) == 1:
         raise UnsupportedError(f"no kernel of {name} for uint8")
     arrays = inputs(x)
     (got,), _ = drive.call(target, op, {}, arrays)
@@ -67,7 +76,7 @@ def _huge(name: str, inputs: Callable[..., Any], last: Callable[..., Any], targe
     end = np.asarray(got).reshape(-1)[-np.size(wanted) :]
     if not np.array_equal(end, np.reshape(wanted, -1)):
         raise CaseFailedError(
-            f"the last elements of {HUGE} are {end.tolist()}; they must be {np.ravel(wanted).tolist()}"
+            f"the last elements of {size} are {end.tolist()}; they must be {np.ravel(wanted).tolist()}"
         )
     return None
 

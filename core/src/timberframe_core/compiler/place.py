@@ -240,7 +240,7 @@ class Placer:
             if why is None and not (self.strict and rejected):
                 return device, _reason(node), tuple(rejected)
             rejected.append((device.spec, why or "strict placement allows the best device only"))
-        if node.requested and (self.soft or node.op.reports_to_host):
+        if node.requested and (self.soft or node.op.reports_to_host or _is_constant(node)):
             for device in self.devices.nearest(node.requested):
                 if device in wanted:
                     continue
@@ -252,7 +252,8 @@ class Placer:
 
     def _moved(self, node: Node, rejected: Sequence[tuple[str, str]]) -> str:
         if not self.soft:
-            return f"reports to the host, though {node.requested} is requested"
+            why = "reports to the host" if node.op.reports_to_host else "its inputs are constants, and so is it"
+            return f"{why}, though {node.requested} is requested"
         what = f"cannot run it ({rejected[0][1]})" if rejected else "does not exist"
         return f"soft placement: {node.requested} {what}"
 
@@ -322,10 +323,15 @@ class Placer:
         return f"; place it on {' or '.join(able)}" + ("" if self.strict else ", or set allow_soft_placement=True")
 
 
+def _is_constant(node: Node) -> bool:
+    """Whether a node is a constant in few numbers, as `tf.ones([1000, 1000])` writes it: no work of a device's."""
+    return node.op.sized_by_values and all(x.node.op.role == "constant" and not x.node.feed for x in node.inputs)
+
+
 def _key(node: Node, more: Any) -> Any:
-    """The op, the dtypes and the label of a node; None where an attr cannot be looked up."""
+    """The op, the dtypes and the label of a node, whether it is constant; None where an attr cannot be looked up."""
     types = tuple(v for v in node.attrs.values() if isinstance(v, DType | tuple))
-    key = node.op.name, more, types, node.attrs.get("_kernel", "")
+    key = node.op.name, more, types, node.attrs.get("_kernel", ""), _is_constant(node)
     try:
         hash(key)
     except TypeError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from timberframe_core.compiler.ir import (
     VARIABLE_ACCESSES,
@@ -146,11 +147,23 @@ def writes_state(function: FuncGraph, seen: set[str]) -> bool:
     if function.name in seen:
         return False
     seen.add(function.name)
-    for op in function.get_operations():
-        if op.op_def.role in VARIABLE_WRITES or op.op_def.updates:
-            return True
-        for name in op.op_def.functions(op.attrs):
-            inner = function.find_function(name)
-            if inner is not None and writes_state(inner, seen):
-                return True
-    return False
+    writes, called = _summary(function)
+    inner = () if writes else (function.find_function(name) for name in called)
+    return writes or any(f is not None and writes_state(f, seen) for f in inner)
+
+
+_summaries: WeakKeyDictionary[FuncGraph, tuple[int, bool, tuple[str, ...]]] = WeakKeyDictionary()
+
+
+def _summary(function: FuncGraph) -> tuple[bool, tuple[str, ...]]:
+    """Whether a function itself writes a variable, and which functions it calls; looked up once until it grows.
+
+    An operation may come to call another function, but only one that does the same and gives more.
+    """
+    known = _summaries.get(function)
+    if known is None or known[0] != len(function):
+        ops = function.get_operations()
+        writes = any(op.op_def.role in VARIABLE_WRITES or op.op_def.updates for op in ops)
+        called = dict.fromkeys(name for op in ops for name in op.op_def.functions(op.attrs))
+        known = _summaries[function] = len(ops), writes, tuple(called)
+    return known[1:]

@@ -22,6 +22,7 @@ from timberframe_core.graph.function import FuncGraph, common_shapes, set_handle
 from timberframe_core.graph.graph import get_default_graph
 from timberframe_core.graph.growth import extend_operation
 from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.library import same_user_line
 from timberframe_core.shapes import Shape, is_static
 
 
@@ -129,7 +130,7 @@ class _BranchGradient(GradientFunction):
         """Adds the gradients of the function's inputs, given those of its outputs."""
         live = [(y, g) for y, g in zip(self._body.outputs, grads, strict=False) if g is not None]
         xs = [x for x in self._body.inputs if is_differentiable(x)]
-        with self.as_default():
+        with self.as_default(), same_user_line():
             found = dict(zip(xs, dense_gradients([y for y, _ in live], xs, [g for _, g in live]), strict=True))
         self.gradients = [found.get(x) for x in self._body.inputs]
 

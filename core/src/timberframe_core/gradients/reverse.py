@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import ExitStack
 from enum import Enum
 from typing import Any
@@ -173,7 +173,7 @@ def _source(tensor: Tensor) -> Tensor:
 class _Backward:
     """One walk from results to sources. `arrived` holds, for each tensor, the gradients that reached it so far."""
 
-    def __init__(self, ys: Sequence[Tensor], xs: set[Tensor], stops: set[Tensor]) -> None:
+    def __init__(self, ys: Sequence[Tensor], xs: set[Tensor], stops: Container[Tensor]) -> None:
         self.ys = ys
         self.xs = xs | {_source(x) for x in xs}
         self.stops = stops
@@ -246,6 +246,26 @@ class _Backward:
             target = self._follow(tensor)
             if grad is not None and self._wanted(target, self.connected):
                 self.arrived.setdefault(target, []).append(checked_gradient(op, tensor, grad))
+
+
+class _Others:
+    """The tensors that a container does not have."""
+
+    def __init__(self, container: Container[Tensor]) -> None:
+        self._container = container
+
+    def __contains__(self, tensor: object) -> bool:
+        return tensor not in self._container
+
+
+def gradients_through(
+    ys: Sequence[Tensor], xs: Sequence[Tensor], grad_ys: Sequence[Any] | None, recorded: Container[Tensor]
+) -> list[Gradient | None]:
+    """As `gradients`; results of operations that are not recorded count as constants, but for the sources."""
+    graph = get_default_graph()
+    with graph.name_scope("gradients"):
+        found = _Backward(ys, set(xs), _Others(recorded)).run(_seeds(ys, grad_ys or []))
+    return [found.get(_within(x, graph)) for x in xs]
 
 
 def backpropagate(

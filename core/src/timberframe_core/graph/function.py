@@ -122,6 +122,10 @@ class FuncGraph(Graph):
             return self.captures.get(tensor) or self._add_capture(tensor)
         return self.capture(self.outer.capture_value(tensor, where))
 
+    def stand_in(self, tensor: Tensor) -> Tensor:
+        """The input that stands for a captured tensor; one that is not captured itself."""
+        return self.captures.get(tensor, tensor)
+
     def captured_tensor(self, inner: Tensor) -> Tensor | None:
         """The outer tensor that an input stands for; None for a declared input."""
         return next((outer for outer, stand_in in self.captures.items() if stand_in is inner), None)

@@ -139,6 +139,10 @@ class Graph(Collections, GradientOverrides, FeedsAndFetches):
         """All operations in creation order."""
         return list(self._operations)
 
+    def operations_from(self, index: int) -> list[Operation]:
+        """The operations that were made after the first `index` ones."""
+        return self._operations[index:]
+
     def get_operation_by_name(self, name: str) -> Operation:
         """The operation of this name; MissingNameError, which is a NotFoundError, if there is none."""
         try:

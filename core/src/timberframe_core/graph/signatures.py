@@ -59,7 +59,7 @@ def _check(op: Operation, role: str, function: FuncGraph) -> None:
 def _compare(
     op: Operation, role: str, function: FuncGraph, what: str, found: Sequence[DType], wanted: Sequence[DType | str]
 ) -> None:
-    if [_base(d) for d in found] != [_base(d) for d in wanted]:
+    if tuple(found) != tuple(wanted) and [_base(d) for d in found] != [_base(d) for d in wanted]:
         raise InvalidArgumentError(
             f"{op.type} '{op.name}': {role} '{function.name}' has {len(found)} {what} ({_names(found)}); "
             f"{len(wanted)} ({_names(wanted)}) are required",

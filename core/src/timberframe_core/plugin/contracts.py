@@ -18,8 +18,10 @@ from timberframe_core.dtypes import DType
 from timberframe_core.plugin.allocation import Allocator as Allocator
 from timberframe_core.plugin.allocation import AllocatorStatistics as AllocatorStatistics
 from timberframe_core.plugin.allocation import Buffer as Buffer
+from timberframe_core.plugin.attributes import DeviceAttributes as DeviceAttributes
 from timberframe_core.plugin.collectives import Collective as Collective
 from timberframe_core.plugin.collectives import CollectiveGroup as CollectiveGroup
+from timberframe_core.plugin.judged import Judged as Judged
 from timberframe_core.plugin.patterns import Part as Part
 from timberframe_core.plugin.state import RandomStream as RandomStream
 from timberframe_core.plugin.state import Variable as Variable
@@ -234,27 +236,6 @@ class Executable(Protocol):
         """Runs once and returns the outputs, whose memory is the caller's. May be called by several threads at once."""
 
 
-@dataclass(frozen=True)
-class DeviceAttributes:
-    """What a device is. memory: bytes it may use; dtypes: names that it can hold.
-
-    unsupported_ops: ops that have no kernel on purpose, with the reason, which errors and reports show. variants:
-    device options and the values that they take on this machine, such as ``{"isa": ("scalar", "avx2")}``: conformance
-    runs the device with each. details: what else reports show, the values in use of these options included.
-    slow_compile: `compile` takes long, so that constants are computed on the host.
-    """
-
-    memory: int
-    vendor: str = ""
-    model: str = ""
-    driver: str = ""
-    dtypes: tuple[str, ...] = ()
-    unsupported_ops: Mapping[str, str] = field(default_factory=dict)
-    variants: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    details: Mapping[str, Any] = field(default_factory=dict)
-    slow_compile: bool = False
-
-
 class Device(Protocol):
     """A device. `type` is its kind in capitals, `spec` its name in messages, such as ``/device:ACME:0``.
 
@@ -356,6 +337,19 @@ class Device(Protocol):
 
     def withdraw_failures(self) -> Collection[str]:
         """Takes back the failures of `inject_failure` that no work has met yet, and gives their kinds."""
+
+    def record(self, folder: str) -> bool:
+        """Writes each program that it runs from now on into a folder, before it runs; False where it cannot.
+
+        For `script`, also of runs that end the process.
+        """
+
+    def script(self, folder: str, title: str, judged: Sequence[Judged]) -> str:
+        """A program in the words of its toolchain's users, without Timberframe, that shows what `record` wrote last.
+
+        It ends with status 1 as long as the device is wrong. title: what is wrong. judged: outputs that were judged;
+        empty where the process ended or an error was raised before.
+        """
 
     def close(self) -> None:
         """Gives back what it holds; called once, when the process and its threads end, the device made last first."""

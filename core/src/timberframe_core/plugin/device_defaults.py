@@ -16,6 +16,7 @@ from timberframe_core.plugin.contracts import (
     Collective,
     CollectiveGroup,
     Deferred,
+    Judged,
     KernelDef,
     KernelNode,
     Pending,
@@ -90,6 +91,14 @@ class DeviceDefaults:
         pending = self.allocator.fail_at is not None
         self.allocator.fail_at = None
         return ("allocation",) if pending else ()
+
+    def record(self, folder: str) -> bool:
+        """It cannot: scripts are programs of Timberframe."""
+        return False
+
+    def script(self: Any, folder: str, title: str, judged: Sequence[Judged]) -> str:
+        """It has recorded nothing."""
+        raise UnimplementedError(f"device {self.spec}: records no programs")
 
     def close(self) -> None:
         """There is nothing to give back."""

@@ -12,6 +12,11 @@ from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.plugin import loader
 from timberframe_core.plugin.contracts import Device
 
+
+class UnknownDeviceTypeError(InvalidArgumentError):
+    """Settings for a type of devices that a session has none of."""
+
+
 _sets: dict[str, list[Device]] = {}
 _lock = threading.Lock()
 
@@ -51,12 +56,12 @@ def _check_names(devices: Sequence[Device]) -> None:
 
 
 def _check_types(devices: Sequence[Device], known: set[str], config: SessionConfig) -> None:
-    """Raises InvalidArgumentError for options of a type that no device of the session has; known: further types."""
+    """Raises UnknownDeviceTypeError for options of a type that no device of the session has; known: further types."""
     known = {d.type for d in devices} | known
     for setting in ("device_options", "memory_limit"):
         unknown = sorted(set(getattr(config, setting)) - known - {ACCELERATORS})
         if unknown:
-            raise InvalidArgumentError(
+            raise UnknownDeviceTypeError(
                 f"SessionConfig.{setting} names {', '.join(unknown)}; "
                 f"the device types are {', '.join(sorted(known)) or 'none'}"
             )

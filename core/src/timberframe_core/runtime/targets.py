@@ -125,10 +125,15 @@ class _Registry:
             "timberframe-ray"
         )
 
+    def schemes(self) -> list[str]:
+        """See `target_schemes`."""
+        with self._lock:
+            return sorted({*self._kinds, *self._installed()} - {""})
+
     def _load(self, scheme: str, url: str) -> None:
         entry = self._installed().get(scheme)
         if entry is None:
-            known = ", ".join(f"'{s}:'" for s in sorted({*self._kinds, *self._installed()} - {""}))
+            known = ", ".join(f"'{s}:'" for s in self.schemes())
             raise NotFoundError(
                 f"session target {url!r}: no installed package offers targets {scheme!r}; there are '' (this process)"
                 f"{', ' if known else ''}{known}; one of them, or a package with the entry point {scheme!r} in "
@@ -162,6 +167,11 @@ def find_target(url: str) -> tuple[TargetKind, str]:
     NotFoundError lists the schemes that are installed where this one is not; InvalidArgumentError: it is malformed.
     """
     return _registry.find(url)
+
+
+def target_schemes() -> list[str]:
+    """The schemes of all targets that are installed or registered, in alphabetical order."""
+    return _registry.schemes()
 
 
 def find_serving(protocol: str = "") -> ServingKind:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from timberframe.api.framework import GraphKeys, group, name_scope
-from timberframe_core.dtypes import DType, as_dtype, int64, string
+from timberframe_core.dtypes import DType, as_dtype, int32, int64, string
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.graph import get_default_graph
@@ -318,9 +318,18 @@ def file_lines(path: Any, count: int | None) -> Tensor:
     """The lines of a file without their ends, or so many of them."""
     if not path:
         raise InvalidArgumentError("a table of a vocabulary file: no file is named; vocabulary_file is required")
-    text = apply_op("StaticRegexReplace", [apply_op("ReadFile", [path])], {"pattern": r"\r?\n$", "rewrite": ""})
-    whole: Any = apply_op("StringSplitV2", [apply_op("Reshape", [text, [1]]), "\n"])[1]
+    text = apply_op("ReduceJoin", [_split(apply_op("ReadFile", [path]), "\r"), 0])
+    parts: Any = _split(text, "\n")
+    whole = parts[
+        : apply_op("Size", [parts]) - apply_op("Cast", [apply_op("Equal", [parts[-1], ""])], {"DstT": int32})
+    ]  # nothing stands behind the last end
     made: Tensor = whole if count is None else whole[:count]
+    return made
+
+
+def _split(text: Any, separator: str) -> Tensor:
+    """The parts of one string."""
+    made: Tensor = apply_op("StringSplitV2", [apply_op("Reshape", [text, [1]]), separator])[1]
     return made
 
 

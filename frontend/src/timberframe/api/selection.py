@@ -104,21 +104,23 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
             imaginary = apply_op("Imag", [x], {"Tout": source.real_dtype})
             parts = wanted.real_dtype
             return complex(saturate_cast(real, parts), saturate_cast(imaginary, parts), name=scope)
-        low, high = max(float(source.min), float(wanted.min)), min(float(source.max), float(wanted.max))
         if source.is_integer:
             bounds = max(int(source.min), int(wanted.min)), min(int(source.max), int(wanted.max))
             x = clip_by_value(x, *bounds, name="clamp")
         else:
-            x = clip_by_value(x, _inside(low, source), _inside(high, source), name="clamp")
+            x = clip_by_value(x, _inside(wanted.min, source), _inside(wanted.max, source), name="clamp")
         result: Tensor = apply_op("Cast", [x], {"DstT": wanted}, name=scope)
         return result
 
 
-def _inside(limit: float, dtype: DType) -> Any:
-    """The number of a floating dtype that is nearest to the limit and not beyond it."""
+def _inside(limit: Any, dtype: DType) -> Any:
+    """The number of a floating dtype that is nearest to the limit and not beyond it; both are exact as ints."""
     kind = dtype.numpy.type
-    near = kind(limit)
-    return near if abs(float(near)) <= abs(limit) else np.nextafter(near, kind(0))
+    bound = int(limit)
+    if abs(bound) > int(dtype.max):
+        return dtype.max if bound > 0 else dtype.min
+    near = kind(bound)
+    return near if abs(int(near)) <= abs(bound) else np.nextafter(near, kind(0))
 
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:

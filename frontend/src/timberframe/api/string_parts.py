@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from timberframe_core.dtypes import as_dtype, float32, string
+from timberframe_core.dtypes import as_dtype, float32, int64, string
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.operation import Tensor
@@ -18,7 +18,7 @@ __all__ = [
 
 NAMESPACES = {
     "strings": (
-        "as_string", "length", "lower", "regex_replace", "split", "strip", "substr", "to_number", "upper",
+        "as_string", "length", "lower", "ngrams", "regex_replace", "split", "strip", "substr", "to_number", "upper",
     ),
 }  # fmt: skip
 
@@ -182,3 +182,37 @@ def _default(given: Any) -> Tensor:
         return convert_to_tensor(given)
     empty: list[Any] = []
     return convert_to_tensor(empty, dtype)
+
+
+def ngrams(
+    data: Any, ngram_width: int | Sequence[int], separator: str = " ", pad_values: str | Sequence[str] | None = None,
+    padding_width: int | None = None, preserve_short_sequences: bool = False, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The strings along the last dimension joined with as many neighbours as ngram_width says, width by width.
+
+    pad_values: what is added at both ends, or at the begin and at the end, as often as padding_width says: one time
+    less than the width where it is None. preserve_short_sequences: what is too short is joined as a whole.
+    """
+    texts = convert_to_tensor(data, string, "data")
+    rank = texts.shape.ndims
+    if not rank:
+        raise InvalidArgumentError(f"tf.strings.ngrams: data has rank {rank}; a known rank of at least 1 is required")
+    if padding_width is not None and (pad_values is None or padding_width < 1):
+        raise InvalidArgumentError(
+            f"tf.strings.ngrams: padding_width is {padding_width}, pad_values {pad_values!r}; at least 1 is required, "
+            "and values to add"
+        )
+    left, right = ("", "") if pad_values is None else (pad_values,) * 2 if isinstance(pad_values, str) else pad_values
+    widths = [ngram_width] if isinstance(ngram_width, int) else list(ngram_width)
+    attrs = {
+        "separator": separator, "ngram_widths": widths, "left_pad": left, "right_pad": right,
+        "pad_width": 0 if pad_values is None else -1 if padding_width is None else padding_width,
+        "preserve_short_sequences": preserve_short_sequences,
+    }  # fmt: skip
+    sizes = apply_op("Shape", [texts], {"out_type": int64})
+    length, rows = sizes[-1], apply_op("Prod", [sizes[:-1], [0]])
+    splits = apply_op("Range", [convert_to_tensor(0, int64), rows + 1, convert_to_tensor(1, int64)]) * length
+    found, _ = apply_op("StringNGrams", [apply_op("Reshape", [texts, [-1]]), splits], attrs, name)
+    whole = apply_op("ConcatV2", [[sizes[:-1], convert_to_tensor([-1], int64)], 0])
+    result: Tensor = apply_op("Reshape", [found, whole])
+    return result

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from timberframe.data.csv import CsvDataset as CsvDataset
 from timberframe.data.csv import make_csv_dataset as make_csv_dataset
 from timberframe.data.dataset import AUTOTUNE as AUTOTUNE
@@ -297,7 +299,9 @@ def sample_from_datasets(datasets: Sequence[Dataset], weights: Any = None, seed:
     if isinstance(weights, Dataset):
         choices = Dataset.zip((weights, seeds)).map(lambda chances, pair: _draw(apply_op("Log", [chances]), pair))
         return _directed(choices, datasets)
-    if len(datasets) == 1:
+    if len(datasets) == 1 and (
+        weights is None or (not isinstance(weights, Tensor) and np.all(np.asarray(weights) > 0))
+    ):
         return datasets[0]
     if weights is None:
         logits = convert_to_tensor([1.0] * len(datasets))
@@ -310,6 +314,8 @@ def sample_from_datasets(datasets: Sequence[Dataset], weights: Any = None, seed:
     all_or_none = apply_op("Sub", [apply_op("Cast", [apply_op("LogicalNot", [possible])], {"DstT": int64}), 1])
     counts = apply_op("Unpack", [all_or_none], {"num": len(datasets), "axis": 0})
     limited = [dataset.take(count) for dataset, count in zip(datasets, counts, strict=True)]
+    if len(limited) == 1:
+        return limited[0]
     never = Dataset.from_tensor_slices(apply_op("Where", [apply_op("LogicalNot", [possible])])).map(_scalar)
     return _directed(never.concatenate(seeds.map(lambda pair: _draw(logits, pair))), limited)
 

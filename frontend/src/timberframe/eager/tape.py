@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.api.framework import GraphKeys
+from timberframe.eager.graph_tape import GraphTape
 from timberframe_core import logging, nest
-from timberframe_core.dtypes import resource
 from timberframe_core.errors import InvalidArgumentError, InvalidTypeError, WrongStateError
-from timberframe_core.gradients.reverse import UnconnectedGradients, gradients, is_differentiable
-from timberframe_core.gradients.tape import Tape, gradients_of_records, reads_variables
+from timberframe_core.gradients.reverse import UnconnectedGradients, is_differentiable
+from timberframe_core.gradients.tape import Tape, gradients_of_records
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.graph import get_default_graph
 from timberframe_core.graph.indexed_slices import IndexedSlices
@@ -51,18 +50,22 @@ class GradientTape:
     def _new(self) -> Any:
         if get_default_graph().eager:
             return Tape(self._watches_variables, self._persistent)
-        return _GraphTape(self._watches_variables)
+        return GraphTape(self._watches_variables)
 
     def _start(self) -> None:
         self._recording = True
         graph: Any = get_default_graph()
-        if graph.eager:
+        if isinstance(self._tape, GraphTape):
+            self._tape.begin()
+        elif graph.eager:
             graph.tapes = (*graph.tapes, self._tape)
 
     def _stop(self) -> None:
         self._recording = False
         graph: Any = get_default_graph()
-        if graph.eager:
+        if isinstance(self._tape, GraphTape):
+            self._tape.end()
+        elif graph.eager:
             graph.tapes = tuple(t for t in graph.tapes if t is not self._tape)
 
     def watch(self, tensor: Any) -> None:
@@ -79,7 +82,7 @@ class GradientTape:
         """The variables that are watched, in the order in which they were first used."""
         if self._tape is None:
             return ()
-        if isinstance(self._tape, _GraphTape):
+        if isinstance(self._tape, GraphTape):
             return tuple(self._tape.variables())
         found = [h.spec.variable and h.spec.variable() for h in self._tape.handles if h.eager]
         return tuple(v for v in found if v is not None)
@@ -134,7 +137,7 @@ class GradientTape:
                 f"{len(targets)} targets need one each"
             )
         watched = [x if tape.is_tracked(x) else None for x in elements]
-        if isinstance(tape, _GraphTape):
+        if isinstance(tape, GraphTape):
             found = tape.gradients(targets, watched, seeds)
         else:
             found = _eager_gradients(tape, targets, watched, seeds)
@@ -237,46 +240,6 @@ class GradientTape:
             return None
         stacked = apply_op("Pack", [[convert_to_tensor(c) for c in columns]], {"axis": 1})
         return apply_op("Reshape", [stacked, [rows, *inner, *(d or 0 for d in x.static_shape[1:])]])
-
-
-class _GraphTape:
-    """What a tape knows in a graph, such as inside tf.function: the graph itself is the record."""
-
-    def __init__(self, watch_accessed_variables: bool) -> None:
-        self._watched: set[Tensor] = set()
-        self._watches_variables = watch_accessed_variables
-        self._graph = get_default_graph()
-        self._begin = len(self._graph)
-
-    def watch(self, tensor: Tensor) -> None:
-        """Watches a tensor, of a variable its handle."""
-        self._watched.add(tensor)
-
-    def variables(self) -> list[Any]:
-        """The variables that are watched, and those to be trained that operations since the beginning read."""
-        handles = getattr(self._graph, "handles", {}).items()
-        known = {inner: handle.spec.variable and handle.spec.variable() for handle, inner in handles}
-        known.update((v.handle, v) for v in self._graph.get_collection(GraphKeys.GLOBAL_VARIABLES))
-        made = [op for op in self._graph.get_operations()[self._begin :] if reads_variables(op.op_def)]
-        read = {x: known[x] for op in made for x in op.inputs if known.get(x) is not None}
-        found = [v for v in read.values() if v.trainable] if self._watches_variables else []
-        return list(
-            dict.fromkeys([*found, *(v for v in known.values() if v is not None and v.handle in self._watched)])
-        )
-
-    def is_tracked(self, tensor: Tensor) -> bool:
-        """Whether a gradient may be asked for: of variables, and where something is watched that may lead to it."""
-        return bool(self._watched) or (self._watches_variables and tensor.dtype is resource)
-
-    def gradients(
-        self, targets: Sequence[Tensor], sources: Sequence[Tensor | None], seeds: Sequence[Any] | None
-    ) -> list[Any]:
-        """The gradients by the graph."""
-        graph: Any = get_default_graph()
-        inner = [graph.capture(x) if x is not None and x.eager else x for x in sources]
-        present = [x for x in inner if x is not None]
-        found = iter(gradients(list(targets), present, grad_ys=None if seeds is None else list(seeds)))
-        return [None if x is None else next(found) for x in inner]
 
 
 def _eager_gradients(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.extras import extra
+from timberframe_core.extras import extra
 from timberframe_core.plugin.host_ops import HostCall, host_op
 from timberframe_core.shapes import format_shape
 

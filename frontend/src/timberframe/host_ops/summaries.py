@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.extras import extra
 from timberframe.host_ops.histograms import histogram_of
 from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.extras import extra
 from timberframe_core.graphdef import messages
 from timberframe_core.graphdef.tensors import encode_array
 from timberframe_core.plugin.host_ops import HostCall, host_op

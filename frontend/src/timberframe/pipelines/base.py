@@ -6,7 +6,6 @@ import copy
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -79,21 +78,29 @@ class Block:
         return self._elements
 
 
+class Kept:
+    """Elements that a pipeline keeps for its next cursors; None before there are any."""
+
+    elements: Sequence[Element] | None = None
+
+
 class Context:
     """What the cursors of one iterator share.
 
-    scope: the way to the iterator, which distinguishes the functions that it runs. root: the pipeline that keeps seeds
-    and elements for other iterators, too.
+    scope: the way to the iterator, which distinguishes the functions that it runs. shared: whether the cursors of one
+    pipeline, wherever it stands, draw their seeds one after the other and share what it keeps, those of other iterators
+    included, as in TensorFlow's eager execution; in its graphs each place in an iterator is on its own.
     """
 
-    def __init__(self, scope: str, streams: Streams, root: Pipeline | None = None) -> None:
+    def __init__(self, scope: str, streams: Streams, shared: bool = False) -> None:
         self._cancel = [CancelToken()]
         self.scope = scope
         self.streams = streams
-        self.kept: dict[str, Numbers] = {} if root is None else root.kept
-        """Where the seeds of cursors that are begun again and again come from, by the paths of their pipelines."""
-        self.caches: dict[str, Sequence[Element]] = {} if root is None else root.caches
-        """What pipelines keep, by their paths."""
+        self._shared = shared
+        self.draws_alone = False
+        """Whether cursors are begun so that seeds are drawn, and give no element."""
+        self._numbers: dict[str, Numbers] = {}
+        self._kept: dict[str, Kept] = {}
         self.functions: dict[Any, PreparedFunction] = {}
         self.row_functions: dict[Any, FuncGraph | None] = {}
         """Functions of rows, by those of elements."""
@@ -119,19 +126,36 @@ class Context:
         return made
 
     def nested(self) -> Context:
-        """The same for the cursors of a pipeline that a function has made, which shares no seeds and nothing kept."""
+        """The same for the cursors of a pipeline that a function has made, or has from outside: then it is shared."""
         made = copy.copy(self)
-        made.kept, made.caches = {}, {}
+        made._numbers, made._kept, made._shared = {}, {}, True
         return made
+
+    def drawing(self) -> Context:
+        """The same for cursors that give no element; see `draws_alone`."""
+        made = copy.copy(self)
+        made.draws_alone = True
+        return made
+
+    def numbers(self, path: str, own: Numbers) -> Numbers:
+        """Where the seeds of cursors that are begun again and again come from. own: those of their pipeline."""
+        found = self._numbers.get(path)
+        if found is None:
+            found = self._numbers[path] = own if self._shared else own.restarted()
+        return found
+
+    def kept(self, path: str, own: Kept) -> Kept:
+        """The elements that a pipeline keeps. own: those of its cursors in all iterators."""
+        return self._kept.setdefault(path, own if self._shared else Kept())
 
     def seeds(self) -> State:
         """Where the seeds of the next cursors come from."""
-        return {path: numbers.position() for path, numbers in self.kept.items()}
+        return {path: numbers.position() for path, numbers in self._numbers.items()}
 
     def set_seeds(self, state: State) -> None:
         """Has the seeds come from where those of another context came from."""
         for path, numbers in state.items():
-            self.kept.setdefault(path, Numbers(0, 1)).set_position(numbers)
+            self._numbers.setdefault(path, Numbers(0, 1)).set_position(numbers)
 
     def function(self, function: HostFunction) -> PreparedFunction:
         """A function, ready to be called."""
@@ -154,16 +178,6 @@ class Pipeline(ABC):
         self.op, self.node, self.where = call.op, call.name, call.where
         self.path = call.path
         self.dtypes, self.shapes = tuple(dtypes), tuple(shapes)
-
-    @cached_property
-    def kept(self) -> dict[str, Numbers]:
-        """Where the seeds of its next iterators come from; see Context."""
-        return {}
-
-    @cached_property
-    def caches(self) -> dict[str, Sequence[Element]]:
-        """What its iterators keep for each other; see Context."""
-        return {}
 
     def copy(self) -> Pipeline:
         """The pipeline itself: all may share it."""
@@ -228,6 +242,19 @@ class Cursor(ABC):
 
     def close(self) -> None:  # noqa: B027 - most have nothing to end
         """Ends what it began: threads, files."""
+
+
+class Empty(Cursor):
+    """Gives nothing."""
+
+    def next(self) -> Element | None:
+        return None
+
+    def position(self) -> State:
+        return {}
+
+    def set_position(self, state: State) -> None:
+        """There is one position alone."""
 
 
 def element_of(table: Sequence[Any], row: int) -> Element:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from timberframe.pipelines.base import Block, Context, Cursor, Element, Pipeline, State, Wrapper
+from timberframe.pipelines.base import Block, Context, Cursor, Element, Kept, Pipeline, State, Wrapper
 from timberframe.pipelines.positions import decode, encode, pack, unpack
 from timberframe_core.errors import AlreadyExistsError, DataLossError
 from timberframe_core.plugin.host_ops import HostCall
@@ -21,9 +21,10 @@ class Cache(Pipeline):
     def __init__(self, call: HostCall, source: Pipeline, file: str) -> None:
         super().__init__(call, source.dtypes, source.shapes)
         self.source, self.file = source, file
+        self._held = Kept()
 
     def begin(self, context: Context, path: str) -> Cursor:
-        return _CacheCursor(self, context, path)
+        return _CacheCursor(self, context, f"{path}/0", context.kept(path, self._held))
 
     def size(self) -> int:
         return self.source.size()
@@ -32,18 +33,17 @@ class Cache(Pipeline):
 class _CacheCursor(Cursor):
     """Goes through what was kept; else through the source, whose elements `_made` then holds."""
 
-    def __init__(self, pipeline: Cache, context: Context, path: str) -> None:
-        self._pipeline, self._context, self._path = pipeline, context, f"{path}/0"
+    def __init__(self, pipeline: Cache, context: Context, path: str, held: Kept) -> None:
+        self._pipeline, self._held = pipeline, held
         self._kept: Sequence[Element] | None = self._find()
-        self._source: Cursor | None = None if self._kept is not None else pipeline.source.begin(context, self._path)
+        self._source: Cursor | None = None if self._kept is not None else pipeline.source.begin(context, path)
         self._made: list[Element] = []
         self._at = 0
 
     def _find(self) -> Sequence[Element] | None:
         file = self._pipeline.file
         if not file:
-            found: Sequence[Element] | None = self._context.caches.get(self._path)
-            return found
+            return self._held.elements
         if not os.path.exists(f"{file}.index"):
             return None
         try:
@@ -84,7 +84,8 @@ class _CacheCursor(Cursor):
         self._source.close()
         self._source = None
         if not file:
-            self._context.caches[self._path] = self._made
+            if self._held.elements is None:  # else another cursor was at the end before
+                self._held.elements = self._made
             return
         if os.path.exists(f"{file}.index"):
             raise self._pipeline.error(
@@ -108,7 +109,7 @@ class _CacheCursor(Cursor):
     def set_position(self, state: State) -> None:
         if "kept" in state:
             if not self._pipeline.file:
-                self._kept = self._context.caches[self._path] = unpack(state["kept"])
+                self._kept = self._held.elements = unpack(state["kept"])
             self._at = state["at"]
             if self._source is not None:
                 self._source.close()

@@ -20,7 +20,7 @@ from timberframe.pipelines import (
     threads,
 )
 from timberframe.pipelines.base import Captured, Context, Pipeline, input_pipeline, scalar
-from timberframe.pipelines.registry import dataset, elements, op
+from timberframe.pipelines.registry import dataset, elements, is_shared, op
 from timberframe.pipelines.shuffling import Shuffle
 from timberframe_core.plugin.host_ops import HostCall
 from timberframe_core.runtime.functions import Streams
@@ -105,14 +105,18 @@ def _zip(call: HostCall) -> Pipeline:
 
 @dataset("ShuffleDataset")
 def _shuffle(call: HostCall) -> Pipeline:
+    return _shuffled(call)
+
+
+def _shuffled(call: HostCall, apart: bool = False) -> Shuffle:
     seeds = scalar(call, 2, "seed"), scalar(call, 3, "seed2")
     size, again = scalar(call, 1, "buffer_size"), call.attrs["reshuffle_each_iteration"]
-    return Shuffle(call, input_pipeline(call), size, seeds, again)
+    return Shuffle(call, input_pipeline(call), size, seeds, again, apart)
 
 
 @dataset("ShuffleAndRepeatDataset")
 def _shuffle_and_repeat(call: HostCall) -> Pipeline:
-    return order.Repeat(call, _shuffle(call), scalar(call, 4, "count"))
+    return order.Repeat(call, _shuffled(call, apart=True), scalar(call, 4, "count"))
 
 
 @dataset("CacheDataset")
@@ -232,9 +236,19 @@ def _flat_map(call: HostCall) -> Pipeline:
 )  # fmt: skip
 def _interleave(call: HostCall) -> Pipeline:
     source = input_pipeline(call)
-    function, (cycle, block, *_) = _captured(call, source)
+    function, (cycle, block, *more) = _captured(call, source)
+    if call.op.startswith("ParallelInterleaveDatasetV"):
+        _check_parallel(call, int(more[-1]), int(cycle))
     cycle = int(cycle) if int(cycle) != -1 else threads.processors()
     return nested.Interleave(call, source, function, cycle, int(block), *elements(call))
+
+
+def _check_parallel(call: HostCall, parallel: int, cycle: int) -> None:
+    """InvalidArgumentError for a num_parallel_calls that no dataset is left for; -1 is any number."""
+    if parallel < 1 and parallel != -1:
+        raise call.error(f"num_parallel_calls is {parallel}; it must be greater than zero, or -1 (AUTOTUNE)")
+    if parallel > cycle > 0:
+        raise call.error(f"num_parallel_calls is {parallel} for cycle_length {cycle}; it must be no more than that")
 
 
 @dataset("DirectedInterleaveDataset", "ExperimentalDirectedInterleaveDataset")
@@ -263,8 +277,8 @@ def _group(call: HostCall) -> Pipeline:
 # Whole datasets
 
 
-def _context(call: HostCall) -> Context:
-    context = Context(f"{call.path}/", Streams())
+def _context(call: HostCall, pipeline: Pipeline) -> Context:
+    context = Context(f"{call.path}/", Streams(), shared=is_shared(call, pipeline))
     context.cancel = call.cancel
     return context
 
@@ -273,7 +287,7 @@ def _context(call: HostCall) -> Context:
 def _reduce(call: HostCall) -> list[Any]:
     source, count = input_pipeline(call), len(call.attrs["Tstate"])
     function, _ = _captured(call, source, count)
-    context = _context(call)
+    context = _context(call, source)
     try:
         return list(functions.reduce(source, context, function, call.inputs[1 : 1 + count]))
     finally:
@@ -282,8 +296,9 @@ def _reduce(call: HostCall) -> list[Any]:
 
 @op("DatasetToSingleElement")
 def _single(call: HostCall) -> list[Any]:
-    context = _context(call)
-    cursor = input_pipeline(call).begin(context, "")
+    pipeline = input_pipeline(call)
+    context = _context(call, pipeline)
+    cursor = pipeline.begin(context, "")
     try:
         found = cursor.next()
         if found is None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from timberframe.pipelines.base import Pipeline, input_pipeline, scalar
 from timberframe.pipelines.iterators import IteratorResource
-from timberframe.pipelines.registry import elements, op
+from timberframe.pipelines.registry import elements, is_shared, op
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from timberframe_core.plugin.host_ops import HostCall
@@ -54,7 +54,8 @@ def _one_shot(call: HostCall) -> list[Any]:
 
 @op("MakeIterator")
 def _initialize(call: HostCall) -> list[Any]:
-    _held(call).begin(input_pipeline(call))
+    pipeline = input_pipeline(call)
+    _held(call).begin(pipeline, is_shared(call, pipeline))
     return []
 
 

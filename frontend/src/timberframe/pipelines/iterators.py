@@ -46,14 +46,14 @@ class IteratorResource:
     def __repr__(self) -> str:
         return f"iterator '{self.name}'"
 
-    def begin(self, pipeline: Pipeline) -> None:
-        """Goes to the start of a pipeline."""
+    def begin(self, pipeline: Pipeline, shared: bool = False) -> None:
+        """Goes to the start of a pipeline. shared: whether other iterators share its seeds; see Context."""
         self._check(pipeline)
         with self._lock:
             saved, self._saved = self._saved, None
-            self._begin(pipeline, saved)
+            self._begin(pipeline, saved, shared)
 
-    def _begin(self, pipeline: Pipeline, saved: bytes | None = None) -> None:
+    def _begin(self, pipeline: Pipeline, saved: bytes | None = None, shared: bool = False) -> None:
         """Goes to the start, or to where another iterator stood."""
         self._end()
         streams = self._streams
@@ -61,8 +61,7 @@ class IteratorResource:
             streams.close()  # what was compiled for them has the seeds of this iterator
             streams = self._streams = Streams()
         streams.restart()
-        root = pipeline if saved is None else None
-        context = self._context = Context(f"iterator {self.name}", streams, root)
+        context = self._context = Context(f"iterator {self.name}", streams, shared and saved is None)
         if saved is None:
             self._cursor = pipeline.begin(context, "")
         else:
@@ -71,7 +70,7 @@ class IteratorResource:
             except (AttributeError, LookupError, TypeError, ValueError) as e:  # a program that was changed since
                 what = f"{type(e).__name__}: {e}"
                 logging.warning("%s: its position is of another dataset (%s); it begins at its start", self, what)
-                self._begin(pipeline)
+                self._begin(pipeline, None, shared)
         self._pipeline = pipeline
 
     def _go_on(self, pipeline: Pipeline, context: Context, state: dict[str, Any]) -> None:

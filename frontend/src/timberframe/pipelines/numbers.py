@@ -21,6 +21,10 @@ class Numbers:
         self._at = 0
         self._block = 4
 
+    def restarted(self) -> Numbers:
+        """Numbers of the same seeds, from the first on."""
+        return Numbers(*self._seeds)
+
     def next(self) -> int:
         """The next number."""
         if self._at >= len(self._ahead):

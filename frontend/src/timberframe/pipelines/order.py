@@ -15,6 +15,7 @@ from timberframe.pipelines.base import (
     State,
     Wrapper,
 )
+from timberframe.pipelines.shuffling import Shuffle
 from timberframe_core.plugin.host_ops import HostCall
 
 
@@ -32,6 +33,11 @@ class Repeat(_Counted):
     def begin(self, context: Context, path: str) -> Cursor:
         return _RepeatCursor(self, context, f"{path}/0")
 
+    def draw(self, context: Context, path: str) -> None:
+        """Draws the seeds of a further repetition, as TensorFlow does behind the last one where it is not fused."""
+        if self.count > 1 and not isinstance(self.source, Shuffle):
+            self.source.begin(context.drawing(), path).close()
+
     def size(self) -> int:
         size = self.source.size()
         if self.count == 0 or size == 0:
@@ -47,15 +53,19 @@ class _RepeatCursor(Wrapper):
         super().__init__(pipeline.source.begin(context, path))
         self.table = self.source.table
         self._round = 0
-        self._any = False
+        self._any = self._drew = False
 
     def _again(self) -> bool:
         """Begins the next repetition; False where there is none."""
         count = self._pipeline.count
-        self._round += 1
-        if 0 <= count <= self._round or (count < 0 and not self._any):
-            self._round -= 1
+        if count < 0 and not self._any:
             return False
+        if 0 <= count <= self._round + 1:
+            if not self._drew:
+                self._drew = True
+                self._pipeline.draw(self._context, self._path)
+            return False
+        self._round += 1
         self._any = False
         self.source.close()
         self.source = self._pipeline.source.begin(self._context, self._path)
@@ -95,10 +105,10 @@ class _RepeatCursor(Wrapper):
                 return None
 
     def position(self) -> State:
-        return {"round": self._round, "any": self._any, "source": self.source.position()}
+        return {"round": self._round, "any": self._any, "drew": self._drew, "source": self.source.position()}
 
     def set_position(self, state: State) -> None:
-        self._round, self._any = state["round"], state["any"]
+        self._round, self._any, self._drew = state["round"], state["any"], state["drew"]
         self.source.set_position(state["source"])
 
 

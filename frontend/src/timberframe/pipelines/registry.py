@@ -9,6 +9,9 @@ from timberframe.pipelines.base import Pipeline
 from timberframe_core.dtypes import DType
 from timberframe_core.plugin.host_ops import HostCall
 
+_MADE = "pipelines"
+"""Under which the state of a run has those that it has made."""
+
 FUNCTIONS: dict[str, Callable[[HostCall], list[Any]]] = {}
 """What each op does, by its name."""
 
@@ -27,10 +30,20 @@ def dataset(*names: str) -> Callable[[Callable[[HostCall], Pipeline]], Callable[
     """Registers what makes the pipeline of ops of these names."""
 
     def register(make: Callable[[HostCall], Pipeline]) -> Callable[[HostCall], Pipeline]:
-        FUNCTIONS.update(dict.fromkeys(names, lambda call: [(make(call), None)]))
+        def run(call: HostCall) -> list[Any]:
+            made = make(call)
+            call.run_state.setdefault(_MADE, []).append(made)
+            return [(made, None)]
+
+        FUNCTIONS.update(dict.fromkeys(names, run))
         return make
 
     return register
+
+
+def is_shared(call: HostCall, pipeline: Pipeline) -> bool:
+    """Whether a run before has made a pipeline, so that others may draw its seeds, too: eager execution is so."""
+    return all(made is not pipeline for made in call.run_state.get(_MADE, ()))
 
 
 def elements(call: HostCall) -> tuple[Sequence[DType], Sequence[Any]]:

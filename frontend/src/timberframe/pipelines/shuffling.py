@@ -9,7 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.pipelines.base import Block, Context, Cursor, Element, Pipeline, State, Wrapper, block_of, element_of
+from timberframe.pipelines.base import (
+    Block,
+    Context,
+    Cursor,
+    Element,
+    Empty,
+    Pipeline,
+    State,
+    Wrapper,
+    block_of,
+    element_of,
+)
 from timberframe.pipelines.numbers import Numbers
 from timberframe.pipelines.positions import pack, unpack
 from timberframe_core.plugin.host_ops import HostCall
@@ -21,22 +32,30 @@ _drawing = threading.Lock()
 class Shuffle(Pipeline):
     """Elements drawn from a buffer, which those that come after fill up again.
 
-    again: whether each repetition has an order of its own, which follows from the seeds, too.
+    again: whether each repetition has an order of its own, which follows from the seeds, too. apart: whether each place
+    of the pipeline in others has seeds of its own also where they would be shared; see Context.
     """
 
-    def __init__(self, call: HostCall, source: Pipeline, size: int, seeds: tuple[int, int], again: bool) -> None:
+    def __init__(
+        self, call: HostCall, source: Pipeline, size: int, seeds: tuple[int, int], again: bool, apart: bool = False
+    ) -> None:
         super().__init__(call, source.dtypes, source.shapes)
         if size < 1:
             raise call.error(f"buffer_size is {size}; it must be greater than zero")
         self.source, self.buffer_size, self.again = source, size, again
         self.seeds = seeds if any(seeds) else (int.from_bytes(os.urandom(8)), int.from_bytes(os.urandom(8)))
+        self._apart = apart
+        self._numbers: dict[str, Numbers] = {}
 
     def begin(self, context: Context, path: str) -> Cursor:
         seeds = self.seeds
         if self.again:
             with _drawing:
-                numbers = context.kept.setdefault(path, Numbers(*seeds))
+                own = self._numbers.setdefault(path if self._apart else "", Numbers(*seeds))
+                numbers = context.numbers(path, own)
                 seeds = numbers.next(), numbers.next()
+        if context.draws_alone:
+            return Empty()  # TensorFlow begins the source with the first element
         return _ShuffleCursor(self, context, self.source.begin(context, f"{path}/0"), seeds)
 
     def size(self) -> int:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.extras import extra
 from timberframe.saving.bundle_writer import Saved, SavedSlices, add_slice, remove_bundle, write_bundle
 from timberframe.saving.files import file_errors
 from timberframe.saving.reader import CheckpointReader, Entry, MissingCheckpointError
@@ -17,6 +16,7 @@ from timberframe.saving.tensor_slices import slice_range
 from timberframe.saving.tensorflow_bundle import INDEX, TensorFlowBundle
 from timberframe_core import dtypes
 from timberframe_core.errors import DataLossError, InvalidArgumentError
+from timberframe_core.extras import extra
 
 _SUFFIXES = (INDEX, ".meta")
 _ATTEMPTS = 3

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from timberframe.extras import extra
 from timberframe_core import nest
 from timberframe_core.errors import OpError
+from timberframe_core.extras import extra
 from timberframe_core.graph.device_spec import DeviceSpec
 from timberframe_core.graphdef import messages
 

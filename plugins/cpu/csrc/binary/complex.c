@@ -1,8 +1,8 @@
 /* Complex numbers. Quotients, powers and logarithms of complex64 are computed in double and rounded once per part;
  * powers of complex128 in long double, since the error of y log x grows with its size. */
-#include <complex.h>
 #include <math.h>
 
+#include "common/complex_numbers.h"
 #include "common/broadcast.h"
 
 typedef float _Complex c64;

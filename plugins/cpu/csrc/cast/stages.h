@@ -2,11 +2,11 @@
 #ifndef TIMBERFRAME_CPU_CAST_STAGES_H
 #define TIMBERFRAME_CPU_CAST_STAGES_H
 
-#include <complex.h>
 #include <math.h>
 
 #include <timberframe/math/convert.h>
 
+#include "common/complex_numbers.h"
 #include "common/broadcast.h"
 #include "common/half.h"
 

@@ -1,10 +1,10 @@
 /* OpenBLAS for blas.h: loaded by path, so that no other copy in the process is taken for it. */
 #include "common/blas.h"
 
-#include <dlfcn.h>
 #include <stddef.h>
 
 #include "common/lapack.h"
+#include "common/platform.h"
 
 enum { ROW_MAJOR = 101 };
 static const int cblas_transpose[] = {111, 112, 113};
@@ -31,8 +31,8 @@ static struct {
 } blas;
 
 const char *tf_blas_load(const char *path) {
-  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!library) return dlerror();
+  void *library = platform_open(path);
+  if (!library) return platform_error();
   void (*set_num_threads)(int) = NULL;
   const struct {
     const char *name;
@@ -44,10 +44,10 @@ const char *tf_blas_load(const char *path) {
       {"scipy_cblas_dgemv", &blas.dgemv},
   };
   for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-    /* POSIX says that a function's address fits in the object pointer which dlsym returns. */
+    /* POSIX and Windows say that a function's address fits in an object pointer. */
     void **target = symbols[i].target;
-    *target = dlsym(library, symbols[i].name);
-    if (!*target) return dlerror();
+    *target = platform_find(library, symbols[i].name);
+    if (!*target) return platform_error();
   }
   set_num_threads(1);
   return tf_lapack_load(library);

@@ -1,7 +1,7 @@
 /* The routines of lapack.h, found by name in the library that blas.c has opened. */
 #include "common/lapack.h"
 
-#include <dlfcn.h>
+#include "common/platform.h"
 
 typedef void strsm(int, int, int, int, int, int32_t, int32_t, float, const float *, int32_t, float *, int32_t);
 typedef void dtrsm(int, int, int, int, int, int32_t, int32_t, double, const double *, int32_t, double *, int32_t);
@@ -67,10 +67,10 @@ const char *tf_lapack_load(void *library) {
       {"scipy_LAPACKE_zgelsy_work", &gelsy.complex128},
   };
   for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-    /* POSIX says that a function's address fits in the object pointer which dlsym returns. */
+    /* POSIX and Windows say that a function's address fits in an object pointer. */
     void **target = symbols[i].target;
-    *target = dlsym(library, symbols[i].name);
-    if (!*target) return dlerror();
+    *target = platform_find(library, symbols[i].name);
+    if (!*target) return platform_error();
   }
   return NULL;
 }

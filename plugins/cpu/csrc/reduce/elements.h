@@ -26,16 +26,16 @@ typedef struct tf_complex128 {
 
 /* NaN wins over everything. The conditions are joined without branches so that loops vectorise. */
 static inline float max_nan_float32(float a, float b) {
-  return (b > a) | (b != b) ? b : a;
+  return ((b > a) | (b != b)) ? b : a;
 }
 static inline float min_nan_float32(float a, float b) {
-  return (b < a) | (b != b) ? b : a;
+  return ((b < a) | (b != b)) ? b : a;
 }
 static inline double max_nan_float64(double a, double b) {
-  return (b > a) | (b != b) ? b : a;
+  return ((b > a) | (b != b)) ? b : a;
 }
 static inline double min_nan_float64(double a, double b) {
-  return (b < a) | (b != b) ? b : a;
+  return ((b < a) | (b != b)) ? b : a;
 }
 
 #define COMPLEX_ARITHMETIC(type, real)                                   \

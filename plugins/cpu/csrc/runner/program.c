@@ -1,36 +1,29 @@
 /* Running programs. */
 #include "runner/program.h"
 
-#include <pthread.h>
 #include <stddef.h>
-#include <time.h>
 
+#include "common/platform.h"
 #include "runner/floating_point.h"
 #include "runner/runner.h"
 
 enum { BUDGET = 2000, POLL_INTERVAL = 50 * 1000 * 1000 };
 
-static pthread_t main_thread;
+static uint64_t main_thread;
 
-void tf_set_main_thread(uint64_t thread) { main_thread = (pthread_t)thread; }
-
-static int64_t now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
+void tf_set_main_thread(uint64_t thread) { main_thread = thread; }
 
 int tf_poll(tf_program *program) {
   program->budget = BUDGET;
-  if (!pthread_equal(pthread_self(), main_thread)) return tf_cancelled(&program->context);
-  int64_t time = now();
+  if (platform_thread() != main_thread) return tf_cancelled(&program->context);
+  int64_t time = platform_nanoseconds();
   if (program->poll_at == 0) program->poll_at = time + POLL_INTERVAL;
   if (time >= program->poll_at) {
     if (tf_python_signals()) {
       __atomic_store_n((int32_t *)program->context.cancel, 1, __ATOMIC_RELAXED);
       program->error.reason = TF_PYTHON_RAISED;
     }
-    program->poll_at = now() + POLL_INTERVAL;
+    program->poll_at = platform_nanoseconds() + POLL_INTERVAL;
   }
   return tf_cancelled(&program->context);
 }
@@ -103,11 +96,11 @@ int32_t tf_bind(tf_program *program, void *const *data) { return bind(program, d
 
 /* Runs steps and notes the clock before the first and after each. */
 static int32_t run_timed_steps(tf_program *program, const tf_step *step, const tf_step *end, int64_t *times) {
-  *times++ = now();
+  *times++ = platform_nanoseconds();
   for (; step < end; step++) {
     int32_t code = tf_run_steps(program, step, step + 1);
     if (code) return code;
-    *times++ = now();
+    *times++ = platform_nanoseconds();
   }
   return TF_OK;
 }

@@ -69,7 +69,7 @@ int32_t tf_run_steps(tf_program *program, const tf_step *step, const tf_step *en
 /* Lets Python see to its signals if this is its main thread and 50 ms have passed. Not 0: the run was cancelled. */
 int tf_poll(tf_program *program);
 
-/* Tells which thread Python takes signals in: a pthread_t. */
+/* Tells which thread Python takes signals in, as its `threading.get_ident` numbers it. */
 void tf_set_main_thread(uint64_t thread);
 
 /* The kernels of loops, branches and Python launchers; Python puts their addresses into steps. */

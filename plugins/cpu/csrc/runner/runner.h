@@ -11,7 +11,7 @@
 enum { TF_ISA_LEVEL_SCALAR = 0, TF_ISA_LEVEL_AVX2 = 1, TF_ISA_LEVEL_AVX512 = 2, TF_ISA_LEVEL_AMX = 3 };
 
 /* The TF_ABI_MAJOR of the header that this was compiled with. */
-int32_t tf_abi_major(void);
+TF_EXPORT int32_t tf_abi_major(void);
 
 /* The best instruction set that processor and operating system offer. */
 int32_t tf_best_isa(void);

@@ -4,11 +4,10 @@
  * ranges left and room for one more thread. A job has a share for each thread, the same part of every job, so that a
  * kernel finds in its thread's cache what the kernel before it left there; who has finished a share takes from others.
  * Workers start at the first job that wants them, and a forked child, in which they do not exist, starts its own. */
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "common/platform.h"
 #include "runner/floating_point.h"
 #include "runner/program.h"
 #include "runner/runner.h"
@@ -35,14 +34,14 @@ typedef struct job {
   share shares[MAX_SHARES];
 } job;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t work = PTHREAD_COND_INITIALIZER; /* a job was added */
-static pthread_cond_t done = PTHREAD_COND_INITIALIZER; /* a worker left a job */
+static platform_lock lock = PLATFORM_LOCK;
+static platform_condition work = PLATFORM_CONDITION; /* a job was added */
+static platform_condition done = PLATFORM_CONDITION; /* a worker left a job */
 static job *jobs;
 static int workers;
 static int sleepers;
 static atomic_uint additions; /* jobs ever added, what idle workers watch */
-static pthread_once_t fork_handlers = PTHREAD_ONCE_INIT;
+static platform_once fork_handlers = PLATFORM_ONCE;
 static _Thread_local bool inside; /* this thread runs a body, or is a worker */
 static _Thread_local int number;  /* of this worker, from 1; 0: the thread is none */
 
@@ -82,19 +81,19 @@ static job *find_job(void) {
 
 /* Waits until a job was added since `seen`; the lock is held on entry and on return. */
 static void await_addition(unsigned seen) {
-  pthread_mutex_unlock(&lock);
+  platform_release(&lock);
   for (int i = 0; i < SPINS && atomic_load_explicit(&additions, memory_order_relaxed) == seen; i++) pause_thread();
-  pthread_mutex_lock(&lock);
+  platform_acquire(&lock);
   sleepers++;
-  while (atomic_load_explicit(&additions, memory_order_relaxed) == seen) pthread_cond_wait(&work, &lock);
+  while (atomic_load_explicit(&additions, memory_order_relaxed) == seen) platform_wait(&work, &lock);
   sleepers--;
 }
 
-static void *worker(void *own_number) {
+PLATFORM_THREAD(worker, own_number) {
   tf_set_floating_point();
   number = (int)(intptr_t)own_number;
   inside = true;
-  pthread_mutex_lock(&lock);
+  platform_acquire(&lock);
   for (;;) {
     unsigned seen = atomic_load_explicit(&additions, memory_order_relaxed);
     job *j = find_job();
@@ -104,70 +103,59 @@ static void *worker(void *own_number) {
     }
     j->room--;
     atomic_fetch_add_explicit(&j->helpers, 1, memory_order_relaxed);
-    pthread_mutex_unlock(&lock);
+    platform_release(&lock);
     run_ranges(j);
-    pthread_mutex_lock(&lock);
+    platform_acquire(&lock);
     /* The job may be gone as soon as its last helper has left. */
-    if (atomic_fetch_sub_explicit(&j->helpers, 1, memory_order_release) == 1) pthread_cond_broadcast(&done);
+    if (atomic_fetch_sub_explicit(&j->helpers, 1, memory_order_release) == 1) platform_broadcast(&done);
   }
-  return NULL;
+  PLATFORM_THREAD_END
 }
 
-static void before_fork(void) { pthread_mutex_lock(&lock); }
-static void after_fork_in_parent(void) { pthread_mutex_unlock(&lock); }
+static void before_fork(void) { platform_acquire(&lock); }
+static void after_fork_in_parent(void) { platform_release(&lock); }
 
 static void after_fork_in_child(void) {
-  pthread_mutex_init(&lock, NULL);
-  pthread_cond_init(&work, NULL);
-  pthread_cond_init(&done, NULL);
+  lock = (platform_lock)PLATFORM_LOCK;
+  work = (platform_condition)PLATFORM_CONDITION;
+  done = (platform_condition)PLATFORM_CONDITION;
   jobs = NULL;
   workers = 0;
   sleepers = 0;
 }
 
-static void add_fork_handlers(void) { pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child); }
+static void add_fork_handlers(void) { platform_at_fork(before_fork, after_fork_in_parent, after_fork_in_child); }
 
 /* Starts workers until there are `wanted`, or as many as the system allows; the lock is held. */
 static void start_workers(int wanted) {
   if (wanted > MAX_WORKERS) wanted = MAX_WORKERS;
-  if (workers >= wanted) return;
-  /* Signals belong to Python's main thread: workers inherit a mask that blocks them all. */
-  sigset_t all, old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_t thread;
-  while (workers < wanted && !pthread_create(&thread, &attributes, worker, (void *)(intptr_t)(workers + 1))) workers++;
-  pthread_attr_destroy(&attributes);
-  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  if (workers < wanted) workers += platform_start_threads(worker, workers + 1, wanted - workers);
 }
 
 static void add_job(job *j) {
-  pthread_once(&fork_handlers, add_fork_handlers);
-  pthread_mutex_lock(&lock);
+  platform_call_once(&fork_handlers, add_fork_handlers);
+  platform_acquire(&lock);
   start_workers(j->room);
   j->next = jobs;
   jobs = j;
   atomic_fetch_add_explicit(&additions, 1, memory_order_relaxed);
-  if (sleepers) pthread_cond_broadcast(&work);
-  pthread_mutex_unlock(&lock);
+  if (sleepers) platform_broadcast(&work);
+  platform_release(&lock);
 }
 
 /* Takes the job off the list, so that nobody joins any more, and waits for those who are inside. */
 static void finish_job(job *j) {
-  pthread_mutex_lock(&lock);
+  platform_acquire(&lock);
   job **link = &jobs;
   while (*link != j) link = &(*link)->next;
   *link = j->next;
   if (atomic_load_explicit(&j->helpers, memory_order_acquire)) {
-    pthread_mutex_unlock(&lock);
+    platform_release(&lock);
     for (int i = 0; i < SPINS && atomic_load_explicit(&j->helpers, memory_order_acquire); i++) pause_thread();
-    pthread_mutex_lock(&lock);
-    while (atomic_load_explicit(&j->helpers, memory_order_acquire)) pthread_cond_wait(&done, &lock);
+    platform_acquire(&lock);
+    while (atomic_load_explicit(&j->helpers, memory_order_acquire)) platform_wait(&done, &lock);
   }
-  pthread_mutex_unlock(&lock);
+  platform_release(&lock);
 }
 
 /* Rounds up to whole grains the length of `parts` equal ranges. */
@@ -218,8 +206,8 @@ void tf_parallel_for(tf_context *context, int64_t count, int64_t grain, tf_range
 }
 
 int32_t tf_worker_count(void) {
-  pthread_mutex_lock(&lock);
+  platform_acquire(&lock);
   int32_t count = workers;
-  pthread_mutex_unlock(&lock);
+  platform_release(&lock);
   return count;
 }

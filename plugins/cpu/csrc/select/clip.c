@@ -1,9 +1,8 @@
 /* Values brought below an upper bound and then above a lower one; a bound that is NaN is none. */
 #include "common/streaming.h"
 
-#include <complex.h>
-
 #include "common/broadcast_half.h"
+#include "common/complex_numbers.h"
 
 #define CLIP_VALUE(T)                                                                                                \
   static inline T clip_value_##T(T x, T low, T high) {                                                               \

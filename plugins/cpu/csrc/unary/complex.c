@@ -1,8 +1,8 @@
 /* Functions of complex numbers, by the C library's. complex64 is computed in complex128 and rounded once. */
 #define TF_MAP_GRAIN 1024
-#include <complex.h>
 #include <math.h>
 
+#include "common/complex_numbers.h"
 #include "pair.h"
 
 typedef double complex tf_complex;

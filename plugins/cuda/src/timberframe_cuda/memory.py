@@ -1,4 +1,4 @@
-"""Memory of CUDA devices: CuPy's pool of the whole process."""
+"""Memory of CUDA devices: CuPy's default pool, one for the whole process."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import cupy
 
 from timberframe_sdk import Allocator
 
-_pool = cupy.cuda.MemoryPool()
-"""Where all devices of the process have their memory from: idle blocks of each go back when one finds none."""
+_pool = cupy.get_default_memory_pool()
+"""Where all devices of the process, and CuPy's own arrays, have their memory from: idle blocks of each go back when one
+finds none."""
 
 
 class CudaAllocator(Allocator):

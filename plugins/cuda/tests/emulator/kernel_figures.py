@@ -28,10 +28,12 @@ SHARED_BYTES = 48 * 1024
 """Static shared memory that a group may have, from the same table."""
 GROUP = 256
 """Work-items of a group where a kernel does not fix them."""
-SPILLS = dict.fromkeys(
-    ("tf_convolve", "tf_convolve_filter"),
-    "a tile's sums and the indices of its window take more than ptxas gives; most convolutions are products instead",
-)
+_CONVOLUTION = "a tile's sums and the indices of its window take more than ptxas gives; most convolutions are products"
+SPILLS = {
+    "tf_convolve": _CONVOLUTION,
+    "tf_convolve_filter": _CONVOLUTION,
+    "tf_matmul": "one register of 8-bit operands beside bfloat16, in groups of 16 for matrices of a few elements",
+}
 """Why a kernel may spill registers, by its name; how many bytes, is in the table."""
 _ENTRY = re.compile(
     r"Compiling entry function '(\w+)'.*?(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
@@ -77,14 +79,26 @@ def complaints(log: str, op: str, with_limits: bool) -> list[str]:
     """Returns the faults of kernels of an op's source. with_limits: whether the table's limits are this compiler's."""
     found = []
     for kernel, figures in read(log):
-        if figures.spilled and kernel not in SPILLS:
-            found.append(f"{kernel} spills {figures.spilled} bytes; SPILLS in kernel_figures.py has no reason for it")
-        if figures.registers * GROUP > REGISTERS or figures.shared > SHARED_BYTES:
-            found.append(f"{kernel}: {figures}; no GPU starts a group of {GROUP}")
-        limit = limits().get((kernel, op))
-        if with_limits and limit is not None and limit.most(figures) != limit:
-            found.append(f"{kernel} of {op}: {figures}, the limit is {limit}; run kernel_figures.py if that is meant")
+        found += faults(kernel, figures)
+        if with_limits and (excess := beyond(kernel, op, figures)):
+            found.append(f"{excess}; run kernel_figures.py if that is meant")
     return found
+
+
+def faults(kernel: str, figures: Figures) -> Iterator[str]:
+    """Returns what is wrong with a kernel whatever its limit is."""
+    if figures.spilled and kernel not in SPILLS:
+        yield f"{kernel} spills {figures.spilled} bytes; SPILLS in kernel_figures.py has no reason for it"
+    if figures.registers * GROUP > REGISTERS or figures.shared > SHARED_BYTES:
+        yield f"{kernel}: {figures}; no GPU starts a group of {GROUP}"
+
+
+def beyond(kernel: str, op: str, figures: Figures) -> str:
+    """Returns what is over a kernel's limit, or that it has none; empty where it stays within."""
+    limit = limits().get((kernel, op))
+    if limit is None:
+        return f"{kernel} of {op}: {figures}, and no limit"
+    return "" if limit.most(figures) == limit else f"{kernel} of {op}: {figures}, the limit is {limit}"
 
 
 def measure(ops: list[str]) -> dict[tuple[str, str], Figures]:
@@ -106,13 +120,11 @@ def measure(ops: list[str]) -> dict[tuple[str, str], Figures]:
 
 
 def check(figures: dict[tuple[str, str], Figures]) -> int:
-    """Says what is over its limit and what has none; the number of the former."""
-    over = [key for key, found in figures.items() if (limit := limits().get(key)) and limit.most(found) != limit]
-    for key in over:
-        print(f"{' of '.join(key)}: {figures[key]}, the limit is {limits()[key]}")
-    absent = len(figures.keys() - limits().keys())
-    print(f"{len(figures)} kernels of ops: {len(over)} over their limits, {absent} without one")
-    return len(over)
+    """Says what is wrong, over its limit or without one; the number of these."""
+    found = [excess for key, kernel in figures.items() if (excess := beyond(*key, kernel))]
+    found += [fault for (kernel, _), used in figures.items() for fault in faults(kernel, used)]
+    print(*found, f"{len(figures)} kernels of ops, {len(found)} faults", sep="\n")
+    return len(found)
 
 
 def write(figures: dict[tuple[str, str], Figures], compiler: str) -> None:

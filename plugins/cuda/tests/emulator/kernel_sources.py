@@ -8,16 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from timberframe_accelerator import (
-    DTYPES,
-    UNSUPPORTED_OPS,
-    AcceleratorDevice,
-    DeviceTensor,
-    Function,
-    Limits,
-    Multiplication,
-    unfolding,
-)
+from timberframe_accelerator import Function, Multiplication, unfolding
 from timberframe_accelerator.kernels import accelerator_kernels
 from timberframe_conformance import drive
 from timberframe_conformance.case import Types, UnsupportedError
@@ -29,50 +20,29 @@ from timberframe_core.dtypes import resource
 from timberframe_core.errors import OpError
 from timberframe_core.ops.definition import registry
 from timberframe_core.plugin import loader
-from timberframe_sdk import Allocator, Buffer, Device, DeviceAttributes, KernelDef, hookimpl
+from timberframe_cuda.precompile import Compilation, CompilingDevice
+from timberframe_sdk import Device, KernelDef, hookimpl
 from timberframe_sdk.launching import build_kernel
 
 
-class HostAllocator(Allocator):
-    def raw(self, nbytes: int) -> np.ndarray:
-        return np.zeros(nbytes, np.uint8)
-
-
-class RecordingDevice(AcceleratorDevice):
+class RecordingDevice(CompilingDevice):
     """Keeps the sources that it is asked to build, each with the node that asked first, and builds nothing."""
 
     type = "RECORDING"
-    attributes = DeviceAttributes(memory=1 << 30, dtypes=DTYPES, unsupported_ops=UNSUPPORTED_OPS)
-    limits = Limits(1024, 48 * 1024, access_bytes=16)
     library = False  # whether it has one for products
 
     def __init__(self) -> None:
-        super().__init__()
-        self.allocator = HostAllocator()
+        super().__init__(cast(Compilation, self))
         self.sources: dict[str, str] = {}
         self.asking = ""
+        self.failures: dict[str, str] = {}  # by op, of those that were never built
 
-    def array(self, buffer: Buffer, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> DeviceTensor:
-        return self.empty(dtype, shape)
-
-    def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> DeviceTensor:
-        return DeviceTensor(np.zeros(shape, dtype), dtype, shape)
-
-    def copy(self, source: DeviceTensor, target: DeviceTensor) -> None: ...
-
-    def copy_in(self, x: np.ndarray) -> DeviceTensor:
-        return DeviceTensor(x, x.dtype, x.shape)
-
-    def copy_out(self, a: DeviceTensor) -> np.ndarray:
-        x: np.ndarray = a.handle
-        return x
+    def add(self, source: str) -> None:
+        """Keeps a source, where a compilation would compile it."""
+        self.sources.setdefault(source, self.asking)
 
     def multiplier(self, wanted: Multiplication) -> Function | None:
-        return (lambda items, group, *arguments: None) if self.library else None
-
-    def build(self, source: str, name: str) -> Function:
-        self.sources.setdefault(source, self.asking)
-        return lambda items, group, *arguments: None
+        return super().multiplier(wanted) if self.library else None
 
 
 class RecordingPlugin:
@@ -97,8 +67,13 @@ def kernel_sources(most: int, ops: Sequence[str] = ()) -> dict[str, str]:
     device = plugin.device
     device.kernels = loader.registry.kernels
     target = Target("recording", cast(Device, device), config={"plugins": ("recording",)})
-    with _unfolding_always():
-        _build_samples(target, device, most, ops)
+    try:
+        with _unfolding_always():
+            _build_samples(target, device, most, ops)
+    finally:
+        loader.registry.remove("recording")
+    if device.failures:
+        raise RuntimeError(f"no sample of these ops is built: {device.failures}; one of each is required")
     return device.sources
 
 
@@ -113,28 +88,35 @@ def _unfolding_always() -> Iterator[None]:
 
 
 def _build_samples(target: Target, device: RecordingDevice, most: int, ops: Sequence[str]) -> None:
+    """Builds kernels for samples; one that fails, which the conformance suite reports, has no source."""
     for op in registry.all_ops():
         if (ops and op.name not in ops) or not is_callable(op):
             continue
         counts: dict[Types, int] = {}
+        built, failure = False, ""
         for trial in trials(op, supported(op, target)[0]):
             counts[trial.types] = counts.get(trial.types, 0) + 1
             if counts[trial.types] <= most:
                 device.asking = f"{op.name} {dict(trial.types)} {trial.detail}"
                 for device.library in (False, True):
-                    _build(target, trial)
+                    try:
+                        _build(target, trial)
+                        built = True
+                    except (OpError, UnsupportedError) as e:
+                        failure = f"{trial.detail}: {e}"
+        if failure and not built:
+            device.failures[op.name] = failure
 
 
 def _build(target: Target, trial: Trial) -> None:
-    """Builds the kernel of a trial's node; one that fails, which the conformance suite reports, has no source."""
+    """Builds the kernel of a trial's node."""
     arrays = trial.arrays(trial.detail)
     attrs = trial.attrs(arrays)
-    with contextlib.suppress(OpError, UnsupportedError):
-        if any(a.dtype is resource for a in trial.op.inputs):  # a variable's node is made by the compiler
-            drive.call(target, trial.op, attrs, arrays)
-            return
-        cluster, _ = one_node(target.device, trial.op, attrs, [np.asarray(x) for x in drive.flatten(arrays)])
-        node = cluster.nodes[0]
-        kernel = loader.registry.kernels.find(node)
-        if kernel is not None:
-            build_kernel(kernel, node)
+    if any(a.dtype is resource for a in trial.op.inputs):  # a variable's node is made by the compiler
+        drive.call(target, trial.op, attrs, arrays)
+        return
+    cluster, _ = one_node(target.device, trial.op, attrs, [np.asarray(x) for x in drive.flatten(arrays)])
+    node = cluster.nodes[0]
+    kernel = loader.registry.kernels.find(node)
+    if kernel is not None:
+        build_kernel(kernel, node)

@@ -190,39 +190,46 @@ with tf.device("/device:CUDA:0"):
 np.testing.assert_array_equal(found, cupy.asnumpy(x)[[3, 1]])
 """
 LOST_CONTEXT = """
-import numpy as np, cupy, timberframe as tf
+import os, numpy as np, timberframe as tf
+from timberframe_accelerator import Source
 from timberframe_cuda.device import devices
-cuda = devices({"count": {}, "memory_limit": {}})[0]
-wild = cuda.adopt(1 << 44, np.dtype(np.float32), (1024,), None)  # nobody's memory
-target = cuda.empty(np.dtype(np.float32), (1024,))
+cuda, int32 = devices({"count": {}, "memory_limit": {}})[0], np.dtype(np.int32)
+text = "#include <timberframe/accelerator/language.h>\\nTF_KERNEL tf_stray(TF_GLOBAL int *y) { y[0] = 1; }"
+stray = cuda.function(Source(text), "tf_stray")
+if "EMULATED_FAULT" in os.environ:
+    place = cuda.empty(int32, (1,))
+else:
+    place = cuda.adopt(1 << 44, int32, (1,), None)  # nobody's memory
 for _ in range(2):
     try:
-        cuda.copy(wild, target)
+        stray((1,), (1,), place)
         cuda.synchronize()
-    except tf.errors.OpError as e:
-        print(type(e).__name__, e)
+    except tf.errors.UnavailableError as e:
+        print(e)
+        assert "the GPU is lost to" in str(e) and "kernel 'tf_stray' was under way" in str(e)
     else:
         raise SystemExit("no error")
 """
 
 
-def in_a_process(program: str) -> str:
+def in_a_process(program: str, **variables: str) -> str:
     """Runs a program that may lose the context; the end of what it prints."""
-    if EMULATED:
-        raise NotRun("the emulator has no arrays of CuPy and no context to lose")
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    command, environment = [sys.executable, "-c", program], os.environ | variables
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
     assert done.returncode == 0, done.stderr[-300:]
     return done.stdout[-300:]
 
 
 @check("a tensor of another library that lies at an odd address")
 def _() -> str:
+    if EMULATED:
+        raise NotRun("the emulator has no arrays of CuPy")
     return in_a_process(ODD_ADDRESS)
 
 
 @check("a lost context is an error by name, and the next call says so, too")
 def _() -> str:
-    return in_a_process(LOST_CONTEXT)
+    return in_a_process(LOST_CONTEXT, **({"EMULATED_FAULT": "tf_stray:700"} if EMULATED else {}))
 
 
 made = cache_folder("cuda")

@@ -21,6 +21,7 @@ from timberframe_onnx.elements import Array
 from timberframe_onnx.errors import UnsupportedModelError
 from timberframe_onnx.exporting.export import DEFAULT_OPSET
 from timberframe_onnx.files import opsets_of, read
+from timberframe_onnx.inputs import random_array
 from timberframe_onnx.model import Model, load
 from timberframe_onnx.ports import Port
 from timberframe_onnx.saved_models import DEFAULT_SIGNATURE, export_saved_model
@@ -108,23 +109,18 @@ def inputs_of(model: Model, options: Any) -> dict[str, Any]:
     rng = np.random.default_rng(options.seed)
     made: dict[str, Any] = {}
     for port in model.inputs:
-        value = np.load(given.pop(port.name)) if port.name in given else _random(port, options.size, rng)
+        value = (
+            np.load(given.pop(port.name)) if port.name in given else random_array(port, _shape(port, options.size), rng)
+        )
         made[port.name] = [value] if port.is_list else value
     if given:
         raise ValueError(f"the model has no inputs {sorted(given)}; it is {model.signature}")
     return made
 
 
-def _random(port: Port, size: int, rng: np.random.Generator) -> Array:
-    """Numbers from 0 to 1 for floats, 0 and 1 for all others."""
-    shape = [d if isinstance(d, int) else size for d in port.shape or ()]
-    if port.numpy.kind == "O":
-        made = np.empty(shape, object)
-        made[...] = "a"
-        return made
-    if port.numpy.kind in "fc" or port.numpy.name == "bfloat16":
-        return rng.random(shape).astype(port.numpy)
-    return rng.integers(0, 2, shape).astype(port.numpy)
+def _shape(port: Port, size: int) -> list[int]:
+    """The shape of an input, with one size for all dimensions that the model leaves open."""
+    return [d if isinstance(d, int) else size for d in port.shape or ()]
 
 
 def _run(options: Any) -> int:

@@ -125,11 +125,11 @@ def derivatives(tf: Any, show: Shown, f: Callable[..., Any], points: Sequence[An
             tape.watch(list(x))
             y = f(*x)
         made = tape.gradient(y, list(x), unconnected_gradients=tf.UnconnectedGradients.ZERO)
-        return tf.add_n([tf.reduce_sum(g * w) for g, w in zip(made, weights, strict=True)])
+        return tf.add_n([tf.reduce_sum(tf.convert_to_tensor(g) * w) for g, w in zip(made, weights, strict=True)])
 
     def weighted_in_graph(*x: Any) -> Any:
         made = _zeros_for_none(tf, tf.gradients(f(*x), list(x)), x)
-        return tf.add_n([tf.reduce_sum(g * w) for g, w in zip(made, weights, strict=True)])
+        return tf.add_n([tf.reduce_sum(tf.convert_to_tensor(g) * w) for g, w in zip(made, weights, strict=True)])
 
     first_again, _ = _first(tf, weighted_in_graph if way == "graph" else weighted, at, way)
     seconds = first_again(at)

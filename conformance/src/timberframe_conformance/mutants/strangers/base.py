@@ -24,7 +24,7 @@ class Stranger(Mutant):
     """A mutant after somebody's report.
 
     source: the report. host: the device that it is planted into. attrs, example: what it is limited to, see
-    `level_of_bug`. concerns: the part of the device, where it is about no op. soak: only level soak has what it needs.
+    `level_of_bug`. concerns: the part of the device, where it is about no op.
     """
 
     source: str = ""
@@ -32,13 +32,10 @@ class Stranger(Mutant):
     attrs: Mapping[str, Any] = field(default_factory=dict)
     example: Sequence[Any] | None = None
     concerns: str = ""
-    soak: bool = False
 
     @property
     def level(self) -> str:
         """The level at which the suite must notice it."""
-        if self.soak:
-            return "soak"
         if self.concerns:
             return PARTS[self.concerns]
         types = {name: dtypes[0] for name, dtypes in self.types if len(dtypes) == 1}

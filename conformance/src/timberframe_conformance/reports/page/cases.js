@@ -5,13 +5,15 @@ const cases = (() => {
   const { suites, ops, types, details, kernels, verdicts, runs } = data;
   const { suite, op, types: type, detail } = data.cases;
   const count = op.length;
-  const ABSENT = "-";
+  const ABSENT = "-", NETWORK = "Model";
   const MARKS = ["\u2713", "\u2717", "!", "\u2026", "\u2013", "n/a", "w"];
   const column = types.map((label) => (label === "-" ? "any" : label.split(",")[0]));
   const columns = [...new Set([...data.dtypes.filter((t) => column.includes(t)), ...column])];
 
   const id = (i) => `${suites[suite[i]]}/${ops[op[i]]}/${types[type[i]]}/${details[detail[i]]}`;
   const verdict = (run, i) => (run.verdict[i] === ABSENT ? null : Number(run.verdict[i]));
+  // Whether a case passed or failed of an op; networks, and what has no dtypes, are none.
+  const ranOp = (run, i) => ["0", "1", "2", "3"].includes(run.verdict[i]) && types[type[i]] !== "-" && ops[op[i]] !== NETWORK;
   const badge = (v, text, label) => el("span", { class: `v v${v}`, title: label || verdicts[v] }, text || `${MARKS[v]} ${verdicts[v]}`);
 
   const lower = [suites, ops, types, details].map((texts) => texts.map((t) => t.toLowerCase()));
@@ -36,7 +38,7 @@ const cases = (() => {
       if (!shown.some((r) => (wanted ? wanted.includes(r.verdict[i]) : r.verdict[i] !== ABSENT))) continue;
       if (words.every((matches) => matches(i))) found.push(i);
     }
-    return { shown, found };
+    return { shown, found, verdict: v };
   }
 
   function said(run, i) {
@@ -68,7 +70,7 @@ const cases = (() => {
   }
 
   return {
-    ABSENT, MARKS, badge, column, columns, count, draw, id, node: list.node, number, select, verdict,
+    ABSENT, MARKS, badge, column, columns, count, draw, id, node: list.node, number, ranOp, select, verdict,
     op: (i) => ops[op[i]], type: (i) => types[type[i]], typeIndex: (i) => type[i], opIndex: (i) => op[i], suiteIndex: (i) => suite[i],
   };
 })();

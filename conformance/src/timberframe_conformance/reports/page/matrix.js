@@ -3,8 +3,8 @@
 const matrix = (() => {
   const { data, el, table } = page;
   const holder = el("div");
-  // From the worst to the best: crash, timeout, fail, waived, unsupported, pass, and what judged nothing.
-  const WORSE = [2, 3, 1, 6, 4, 0, 5];
+  // What a cell is coloured by: crash, timeout, fail, waived, pass, and only where nothing ran, unsupported and not applicable.
+  const WORSE = [2, 3, 1, 6, 0, 4, 5];
   const rank = WORSE.reduce((r, v, k) => { r[v] = k; return r; }, []);
 
   // {op: {dtype: [{verdict, cases, failing, ulp} or null for each device]}}
@@ -18,11 +18,12 @@ const matrix = (() => {
       shown.forEach((run, k) => {
         const v = cases.verdict(run, i);
         if (v === null) return;
-        const own = (cell[k] ??= { verdict: v, cases: 0, passing: 0, failing: 0, ulp: null });
+        const own = (cell[k] ??= { verdict: v, cases: 0, passing: 0, failing: 0, declined: 0, ulp: null });
         const bad = v >= 1 && v <= 3;
         own.cases += 1; row.cases += 1;
         own.failing += bad; row.failing += bad;
         own.passing += v === 0;
+        own.declined += v === 4;
         if (rank[v] < rank[own.verdict]) own.verdict = v;
         if (run.ulp[i] !== null && run.ulp[i] > (own.ulp ?? -1)) own.ulp = run.ulp[i];
       });
@@ -32,7 +33,7 @@ const matrix = (() => {
 
   const content = (c) => {
     if (c.failing) return `\u2717 ${c.failing}`;
-    if (c.verdict === 0) return String(c.passing);
+    if (c.verdict === 0 && !c.declined) return String(c.passing);
     return c.passing ? `${c.passing}/${c.cases}` : cases.MARKS[c.verdict];
   };
   function button(row, dtype, shown, choose) {
@@ -52,8 +53,25 @@ const matrix = (() => {
     return own.length ? Math.max(...own.map((c) => (6 - rank[c.verdict]) * 1e6 + c.failing)) : null;
   };
 
-  function draw({ shown, found }, choose) {
-    const rows = cells({ shown, found });
+  const ran = (c) => c !== null && c.verdict !== 4 && c.verdict !== 5;
+  const everything = el("input", { type: "checkbox", id: "without-kernel" });
+  // Of how many ops, and of how many pairs of op and dtypes, the device ran a case of the selection.
+  function breadth(run, rows, found) {
+    const pairs = new Map();
+    for (const i of found) {
+      const v = cases.verdict(run, i), key = `${cases.opIndex(i)}/${cases.typeIndex(i)}`;
+      if (v !== null) pairs.set(key, pairs.get(key) || (v !== 4 && v !== 5));
+    }
+    const own = rows.map((row) => Object.values(row.cells).map((cell) => cell[run.index])).filter((c) => c.some((x) => x !== null));
+    return `${run.name}: ${cases.number(own.filter((c) => c.some(ran)).length)} of ${cases.number(own.length)} ops, `
+      + `${cases.number([...pairs.values()].filter(Boolean).length)} of ${cases.number(pairs.size)} pairs of op and dtypes`;
+  }
+
+  function draw(selection, choose) {
+    const { shown, found, verdict } = selection, all = cells(selection);
+    const some = all.filter((row) => Object.values(row.cells).flat().some(ran));
+    const rows = everything.checked || verdict !== "" ? all : some;
+    everything.onchange = () => draw(selection, choose);
     const present = cases.columns.filter((t) => rows.some((r) => r.cells[t]));
     const grid = table({
       caption: `${rows.length} ops; devices in each cell: ${shown.map((r) => r.name).join(", ")}`,
@@ -66,7 +84,9 @@ const matrix = (() => {
       ],
     });
     grid.update(rows);
-    holder.replaceChildren(grid.node);
+    holder.replaceChildren(
+      el("p", { class: "muted" }, shown.map((run, k) => breadth({ ...run, index: k }, all, found)).join("; ")),
+      el("label", {}, everything, " Ops without a kernel on these devices, too"), grid.node);
   }
   return { draw, node: holder };
 })();

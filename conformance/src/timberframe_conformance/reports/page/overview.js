@@ -11,15 +11,33 @@ const overview = (() => {
   };
   const yes = (is) => el("span", { class: is ? "yes" : "no" }, is ? "\u2713 yes" : "\u2717 no");
 
+  // The number of ops of which a device passed or failed a case.
+  function opsOf(run) {
+    const found = new Set();
+    for (let i = 0; i < cases.count; i++) if (cases.ranOp(run, i)) found.add(cases.opIndex(i));
+    return found.size;
+  }
   const devices = () => grid("The newest run of each device", [
     { title: "Device", head: true, value: (r) => r.name },
-    { title: "Model", value: (r) => [r.device.vendor, r.device.model, r.device.driver].filter(Boolean).join(" ") },
+    ...["vendor", "model", "driver"].filter((part) => runs.some((r) => r.device[part]))
+      .map((part) => ({ title: part[0].toUpperCase() + part.slice(1), value: (r) => r.device[part] || "" })),
     { title: "Level reached", value: (r) => [...levels].reverse().find((l) => r.reached[l]?.reached) || "none" },
+    { title: "Ops", numeric: true, hint: "of which a case passed or failed", value: opsOf },
     { title: "Cases", numeric: true, value: (r) => r.count },
     ...verdicts.filter((v) => runs.some((r) => r.counts[v])).map((v) => ({ title: v, numeric: true, value: (r) => r.counts[v] })),
     { title: "Run", value: (r) => r.environment.date || "", show: (r) => `${(r.environment.date || "").slice(0, 10)}${r.partial ? ", part of the suite" : ""}` },
     { title: "Suite", value: (r) => r.suite_version },
   ], runs);
+
+  // The networks of a level: how many a device runs right, and which it does not.
+  const networks = (level) => data.networks[level] || [];
+  function whole(run, level) {
+    const tried = networks(level).filter((n) => cases.verdict(run, n.case) !== null);
+    if (!tried.length) return null;
+    const wrong = tried.filter((n) => cases.verdict(run, n.case) !== 0);
+    return el("div", {}, `${number(tried.length - wrong.length)} of ${number(tried.length)} networks run right`,
+      ...wrong.map((n) => el("div", { class: "no" }, `\u2717 ${n.name}: ${verdicts[cases.verdict(run, n.case)]}`)));
+  }
 
   function reached(run, level) {
     const found = run.reached[level];
@@ -29,10 +47,17 @@ const overview = (() => {
       ` ${number(found.cases)} cases`, found.failing ? `, ${number(found.failing)} failing` : "",
       missing.length ? el("details", {}, el("summary", {}, `${number(missing.length)} missing`),
         el("ul", {}, missing.slice(0, SHOWN_CASES).map((m) => el("li", {}, el("code", {}, m))),
-          missing.length > SHOWN_CASES ? el("li", {}, `and ${number(missing.length - SHOWN_CASES)} more`) : null)) : null);
+          missing.length > SHOWN_CASES ? el("li", {}, `and ${number(missing.length - SHOWN_CASES)} more`) : null)) : null,
+      whole(run, level));
   }
+  // How many times as fast as each peer a bench found the device, in the geometric mean.
+  const speeds = () => data.benches.filter((bench) => speed.means(bench).length).map((bench) =>
+    el("p", {}, `${bench.device.replace("/device:", "")}, by the geometric mean of `, el("a", { href: "#speed" }, "measurements"), ": ",
+      speed.means(bench).flatMap(({ peer, ratio, count }, k) =>
+        [k ? ", " : "", el("strong", {}, `${ratio.toPrecision(3)} times as fast as ${peer}`), ` (${number(count)})`]), "."));
   const levelTable = () => grid("Levels by device", [
-    { title: "Level", head: true, show: (l) => l },
+    { title: "Level", head: true, show: (l) => el("div", {}, l,
+      el("div", { class: "muted networks" }, networks(l).map((n) => n.name).join(", ") || (l === "breadth" ? "all other ops and dtypes" : ""))) },
     ...runs.map((r) => ({ title: r.name, show: (l) => reached(r, l) })),
   ], levels);
 
@@ -133,5 +158,5 @@ const overview = (() => {
       ...(run.profile.tolerances || []).map((w) => line("Tolerance", `${w.name}, until ${w.expires}: ${w.reason}`)),
       ...run.remarks.map((text) => line("Profile", text)));
   }
-  return { devices, levelTable, suiteTable, failures, history, environment: () => runs.map(environment) };
+  return { devices, levelTable, speeds, suiteTable, failures, history, environment: () => runs.map(environment) };
 })();

@@ -59,7 +59,7 @@
   }
 
   find("devices-content").append(overview.devices());
-  find("levels-content").append(overview.levelTable(), overview.suiteTable());
+  find("levels-content").append(overview.levelTable(), ...overview.speeds(), overview.suiteTable());
   find("key").append(...data.verdicts.map((v, k) => cases.badge(k)));
   find("matrix-content").append(matrix.node);
   find("accuracy-content").append(accuracy.node);

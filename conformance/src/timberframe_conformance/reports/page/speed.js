@@ -33,6 +33,17 @@ const speed = (() => {
       series: others.map((s) => `than ${s}`), rows, line: 1 })] : [];
   }
 
+  // For each other system how many times as fast the device is, in the geometric mean of what both have run. A side with a
+  // comma is a system run in another way, such as with weights in variables.
+  function means(file) {
+    const bench = read(file);
+    return sidesOf(bench).filter((s) => s !== DEVICE && !s.includes(",")).flatMap((peer) => {
+      const both = bench.rows.filter((r) => r.times[DEVICE] && r.times[peer]);
+      const sum = both.reduce((total, r) => total + Math.log(r.times[peer] / r.times[DEVICE]), 0);
+      return both.length ? [{ peer, ratio: Math.exp(sum / both.length), count: both.length }] : [];
+    });
+  }
+
   const roofOf = (peaks, at) => Math.min(peaks.operations, at * peaks.rate);
 
   // Rates of arithmetic by operations for each byte, below what peaks allow.
@@ -151,5 +162,5 @@ const speed = (() => {
     const benches = files.map(read);
     return [...benches.flatMap((b) => [...peers(b), ...roofline(b), ...bySize(b), ...byBatch(b)]), ...byCores(benches), ...benches.map(times)];
   }
-  return { draw };
+  return { draw, means };
 })();

@@ -16,6 +16,7 @@ from timberframe_core.compiler.trips import IterationLimit, counter_step, iterat
 from timberframe_core.dtypes import int32, resource
 from timberframe_core.graph.function import FuncGraph, share_captures
 from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.library import same_user_line
 from timberframe_core.shapes import Shape, is_static
 
 _LARGEST_GUESS = 64 << 20  # bytes of a list whose loop may end before it is full
@@ -85,8 +86,9 @@ class LoopCopy:
         known = [self._inputs(i) for i in range(2)]
         cond, body = (self.outer.child(f, k) for f, k in zip(self.functions, known, strict=True))
         old_cond, old_body = self.old
-        cond.operations(prune(old_cond.outputs, old_cond.inputs), old_cond.outputs)
-        body.operations(prune([*self.old_outputs, *old_body.control_outputs], old_body.inputs), self.old_outputs)
+        with same_user_line():
+            cond.operations(prune(old_cond.outputs, old_cond.inputs), old_cond.outputs)
+            body.operations(prune([*self.old_outputs, *old_body.control_outputs], old_body.inputs), self.old_outputs)
         cond.finish(self.old[0], [cond.tensor(t) for t in self.old[0].outputs])
         self.following = [body.known[t] for t in self.old_outputs]
         self.body = body

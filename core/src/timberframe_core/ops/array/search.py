@@ -40,7 +40,7 @@ def _where_samples() -> Iterator[Sample]:
     yield Sample((Arg(values=[0, 3, 0, 1, 1]),))
     yield Sample((Arg(values=[[0, 1, 0], [1, 0, 1]]),))
     for shape in ((17,), (5, 7), (2, 3, 5), (2, 1, 2, 1, 2, 1, 2, 2), (0,), (3, 0), (70001,), (257, 129)):
-        yield Sample((Arg(shape, low=0, high=2),))
+        yield Sample((Arg(shape, low=0, high=2, whole=True),))  # of which some are zero
 
 
 define_op(

@@ -10,7 +10,7 @@ from typing import Any
 
 from timberframe_core.errors import UnimplementedError
 from timberframe_core.ops.definition.gradients import apply_op, supplied
-from timberframe_core.ops.definition.opdef import InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.opdef import InferenceContext, MissingGradient, NotDifferentiable, define_op
 from timberframe_core.shapes import Shape, format_shape
 
 _NUMBER = NotDifferentiable("it routes truth values, or references by number")
@@ -155,5 +155,5 @@ define_op(
     doc="The reference `inputs[index]`.",
     shape=lambda c: [None],
     role="reference",
-    gradient=_NUMBER,
+    gradient=MissingGradient("it routes references by number"),
 )

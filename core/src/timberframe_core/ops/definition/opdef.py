@@ -264,7 +264,8 @@ class OpDef:
     total_value: `value` gives the outputs of all inputs that a kernel would take. The host computes such a node while
         it plans where it knows the inputs anyway, and the integers are few.
     sized_by_values: values of the inputs say how many elements the output has, however few the inputs have. A kernel
-        computes such a node, and what follows from it, unless the size is known beforehand.
+        computes such a node, and what follows from it, unless the size is known beforehand. One whose inputs are all
+        constants is a constant itself: the host has it where the requested device has no kernel.
     reports_to_host: the op is there for what it reports to the host, such as an error: where the requested device has
         no kernel the host runs it, even without soft placement.
     commutative: the two inputs may be swapped.

@@ -23,6 +23,7 @@ class Arg:
     special: floating values may also be NaN, infinite, subnormal and -0, integers the limits of their dtype.
     distinct: all values differ (so that an order is unique).
     fixed: the stated values hold where derivatives are tried too, which otherwise move a little off them.
+    whole: random values are whole numbers, in floating dtypes too, so that several may be equal.
     """
 
     shape: tuple[int, ...] = ()
@@ -33,6 +34,7 @@ class Arg:
     special: bool = True
     distinct: bool = False
     fixed: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True)

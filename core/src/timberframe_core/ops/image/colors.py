@@ -131,6 +131,31 @@ def _adjusted_samples() -> Iterator[Sample]:
 _WRONG = r"its last size must be 3"
 
 
+def _to_hsv_gradient(op: Any, grad: Any) -> list[Any]:
+    """The derivative of A. R. Smith's formula; of equal components red counts as the largest, blue as the smallest.
+
+    Nothing comes by hue where all are equal, and by saturation where all are 0.
+    """
+    x = op.inputs[0]
+    of_hue, of_saturation, of_value = apply_op("Split", [-1, grad], {"num_split": 3})
+    largest = apply_op("ArgMax", [x, -1])
+    smallest = 2 - apply_op("ArgMin", [apply_op("ReverseV2", [x, [-1]]), -1])
+    one, zero = (apply_op("Cast", [i], {"DstT": x.dtype}) for i in (1, 0))
+    most, least = (apply_op("OneHot", [i, 3, one, zero]) for i in (largest, smallest))
+    value, low = (apply_op(name, [x, -1], {"keep_dims": True}) for name in ("Max", "Min"))
+    lit = apply_op("Cast", [value > zero], {"DstT": x.dtype})
+    inverse = apply_op("DivNoNan", [lit, value])
+    ahead, behind = (apply_op("Roll", [most, i, -1]) for i in (1, 2))
+    span = value - low
+    turn = apply_op("DivNoNan", [apply_op("Sum", [(ahead - behind) * x, -1], {"keep_dims": True}), span])
+    sixth = apply_op("DivNoNan", [of_hue, span]) / apply_op("Cast", [6], {"DstT": x.dtype})
+    return [
+        most * (of_value + of_saturation * low * inverse * inverse)
+        - least * of_saturation * inverse
+        + sixth * (ahead - behind - turn * (most - least))
+    ]
+
+
 def _define_pixels(name: str, reference: Callable[..., np.ndarray], doc: str) -> None:
     define_op(
         name,
@@ -140,7 +165,7 @@ def _define_pixels(name: str, reference: Callable[..., np.ndarray], doc: str) ->
         doc=doc,
         shape=_rgb_shape,
         reference=reference,
-        gradient=_COLOR,
+        gradient=_to_hsv_gradient if name == "RGBToHSV" else _COLOR,
         accuracy=_ACCURACY,
         samples=_pixel_samples,
         errors=lambda: [ErrorSample([Arg((2, 4))], _WRONG), ErrorSample([Arg()], _WRONG)],

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, define_op
 from timberframe_core.ops.definition.rows import same_on_rows
 from timberframe_core.shapes import Shape, format_shape, is_static
 
-_MESSAGES = NotDifferentiable("messages are no numbers")
+_MESSAGES = MissingGradient("by the values that stand for missing features")
 _KINDS = "{float, int64, string}"
 
 

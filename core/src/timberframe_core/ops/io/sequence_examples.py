@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from timberframe_core.ops.definition.opdef import InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.opdef import InferenceContext, MissingGradient, define_op
 from timberframe_core.shapes import Shape, format_shape
 
 _KINDS = "{float, int64, string}"
@@ -67,6 +67,6 @@ define_op(
     "gives them, and those of sequences with a dimension of steps, padded in a batch, with their lengths. Ragged keys "
     "must be empty.",
     shape=_shape,
-    gradient=NotDifferentiable("messages are no numbers"),
+    gradient=MissingGradient("by the values that stand for missing features"),
     on_host=True,
 )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from timberframe_core.ops.definition.gradients import apply_op, supplied
-from timberframe_core.ops.definition.opdef import InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.opdef import InferenceContext, MissingGradient, NotDifferentiable, define_op
 from timberframe_core.shapes import Shape
 
 _SOURCE = "gradients"  # arrays of gradients are found by the array and this name
@@ -236,7 +236,7 @@ define_op(
     doc="Puts `elem` on the stack, and returns it.",
     shape=lambda c: [c.shapes[1]],
     role="use_array",
-    gradient=_STATE,
+    gradient=MissingGradient("through what is on a stack"),
     stateful=True,
 )
 

@@ -72,6 +72,7 @@ def _comparison_samples() -> Iterator[Sample]:
 
 def _equality_samples() -> Iterator[Sample]:
     yield from _comparison_samples()
+    yield Sample((Arg(shape=(257,), low=0, high=3, whole=True), Arg(shape=(257,), low=0, high=3, whole=True)))
     yield value_sample(COMPLEX, (1 + 2j, 1 + 2j, 0j, 1j), (1 + 2j, 1 - 2j, 0j, 1 + 0j))
     yield value_sample(("string",), (b"", b"a", b"ab", b"\xff\x00"), (b"", b"b", b"ab", b"\xff"))
     yield value_sample(("bool",), (True, False, True, False), (True, True, False, False))

@@ -106,6 +106,9 @@ def _zeta_samples() -> Iterator[Sample]:
 
 
 def _polygamma_samples() -> Iterator[Sample]:
+    yield Sample(
+        (Arg(shape=(67,), low=0, high=5, whole=True, special=False), Arg(shape=(67,), low=0.5, high=9, special=False))
+    )
     for order in (0, 1, 2, 5):
         yield Sample((Arg(values=order), Arg(shape=(131,), low=0.1, high=20, special=False)))
     yield Sample((Arg(values=((1,), (3,))), Arg(shape=(1, 7), low=0.1, high=3, special=False)))

@@ -98,6 +98,9 @@ def _grad_samples() -> Iterator[Sample]:
         image = (np.arange(math.prod(x.shape)) * 37 % 101).reshape(x.shape)
         _, argmax = _argmax_reference({**attrs, "Targmax": int64}, image)
         yield Sample((Arg(x.shape), Arg(argmax.shape, special=False), Arg(values=argmax)), attrs)
+    anywhere = Arg((2, 4, 3, 3), low=0, high=8 * 6 * 3 - 1, distinct=True, special=False)  # within one image
+    attrs = {"ksize": (1, 2, 2, 1), "strides": (1, 2, 2, 1), "padding": "VALID", "include_batch_in_index": False}
+    yield Sample((Arg((2, 8, 6, 3)), Arg(anywhere.shape, special=False), anywhere), attrs)
 
 
 def _grad_errors() -> Iterator[ErrorSample]:

@@ -186,6 +186,8 @@ def _in_top_k_samples(with_input: bool) -> Iterator[Sample]:
         for k in (-1, 0, 1, 2, 4, 99):
             inputs = (predictions, Arg(values=targets))
             yield Sample((*inputs, Arg(values=k)) if with_input else inputs, {} if with_input else {"k": k})
+    many = Arg((131, 6), low=0, high=4, whole=True, special=False), Arg((131,), low=0, high=5)
+    yield Sample((*many, Arg(values=3)) if with_input else many, {} if with_input else {"k": 3})
     empty = (Arg((0, 3)), Arg(values=np.zeros(0, np.int32)))
     yield Sample((*empty, Arg(values=1)) if with_input else empty, {} if with_input else {"k": 1})
 

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from timberframe_core.ops.definition.opdef import InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.opdef import InferenceContext, MissingGradient, NotDifferentiable, define_op
 from timberframe_core.shapes import Shape, compatible, format_shape
 
 _STATE = NotDifferentiable("state is not a function of the inputs")
+_WRITE = MissingGradient("TensorFlow does not differentiate this write to a variable, either")
+_CONSTANT_WRITES = {
+    *("ScatterAdd", "ScatterSub", "ScatterMul", "ScatterDiv"),
+    *("ScatterNdAdd", "ScatterNdSub", "ScatterNdUpdate"),
+}
+"""Writes that TensorFlow takes for constants, as Assign; others stop a gradient with an error."""
 _LOCKED = "use_locking: bool = true"
 _UNLOCKED = "use_locking: bool = false"
 
@@ -73,7 +79,7 @@ define_op(
     doc="The last value of a temporary variable, which is gone then.",
     shape=_same,
     role="reference",
-    gradient=_STATE,
+    gradient=_WRITE,
 )
 
 define_op(
@@ -193,7 +199,7 @@ def _define_writer(name: str, refs: Sequence[str], inputs: Sequence[str], output
         shape=_same,
         role="reference",
         resource_op=f"Resource{name}",
-        gradient=_STATE,
+        gradient=_STATE if name in _CONSTANT_WRITES else _WRITE,
     )
 
 

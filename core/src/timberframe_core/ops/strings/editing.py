@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -96,37 +95,6 @@ def _decoded(text: bytes) -> bytes:
 
 
 _define("DecodeBase64", lambda a: _decoded, "The bytes of strings in base 64 with the letters of URLs.")
-
-
-def _replaced(attrs: Attrs, pattern: bytes, rewrite: bytes) -> Callable[[bytes], bytes]:
-    """RE2's syntax as far as Python's is the same; `\\0` is the whole match."""
-    try:
-        compiled = re.compile(pattern)
-    except re.error as e:
-        raise InvalidArgumentError(f"pattern {pattern.decode()!r} is no regular expression ({e})") from None
-    count = 0 if attrs["replace_global"] else 1
-    wanted = re.sub(rb"\\0", rb"\\g<0>", rewrite)
-    return lambda x: compiled.sub(wanted, x, count)
-
-
-_define(
-    "StaticRegexReplace",
-    lambda a: _replaced(a, a["pattern"].encode(), a["rewrite"].encode()),
-    "The strings with what matches the pattern, all or the first, replaced; \\1 is the first group.",
-    ("pattern: string", "rewrite: string", "replace_global: bool = true"),
-)
-
-define_op(
-    "RegexReplace",
-    inputs=("input: string", "pattern: string", "rewrite: string"),
-    outputs=("output: string",),
-    attrs=("replace_global: bool = true",),
-    doc="The strings with what matches the pattern, all or the first, replaced; \\1 is the first group.",
-    shape=_same,
-    reference=lambda attrs, x, pattern, rewrite: each(_replaced(attrs, pattern.item(), rewrite.item()), x),
-    gradient=_STRINGS,
-    on_host=True,
-)
 
 
 def _number(dtype: np.dtype) -> Callable[[bytes], object]:

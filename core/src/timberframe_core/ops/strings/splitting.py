@@ -10,7 +10,7 @@ import numpy as np
 
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, NotDifferentiable, define_op
+from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, NotDifferentiable, define_op
 from timberframe_core.ops.definition.rows import same_on_rows
 from timberframe_core.shapes import Shape, broadcast
 from timberframe_core.wording import with_article
@@ -234,7 +234,7 @@ define_op(
     "take the column's default, which must be given where it is needed.",
     shape=_columns_shape,
     reference=_columns,
-    gradient=_STRINGS,
+    gradient=MissingGradient("by the values that stand for missing fields"),
     on_host=True,
     on_rows=same_on_rows("records"),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -48,40 +47,6 @@ define_op(
     doc="The strings one after the other, element by element, with a separator between them. Scalars are repeated.",
     shape=_joined_shape,
     reference=_join,
-    gradient=_STRINGS,
-    on_host=True,
-)
-
-
-def _matches(pattern: bytes, texts: np.ndarray) -> np.ndarray:
-    """RE2's syntax as far as Python's is the same, which it is for all common patterns."""
-    try:
-        compiled = re.compile(pattern)
-    except re.error as e:
-        raise InvalidArgumentError(f"pattern {pattern.decode()!r} is no regular expression ({e})") from None
-    found = [compiled.fullmatch(x) is not None for x in texts.reshape(-1).tolist()]
-    return np.array(found, bool).reshape(texts.shape)
-
-
-define_op(
-    "StaticRegexFullMatch",
-    inputs=("input: string",),
-    outputs=("output: bool",),
-    attrs=("pattern: string",),
-    doc="Whether the whole of each string matches a regular expression.",
-    shape=lambda c: [c.shapes[0]],
-    reference=lambda attrs, x: _matches(attrs["pattern"].encode(), x),
-    gradient=_STRINGS,
-    on_host=True,
-)
-
-define_op(
-    "RegexFullMatch",
-    inputs=("input: string", "pattern: string"),
-    outputs=("output: bool",),
-    doc="Whether the whole of each string matches a regular expression.",
-    shape=lambda c: [c.shapes[0]],
-    reference=lambda attrs, x, pattern: _matches(bytes(pattern.item()), x),
     gradient=_STRINGS,
     on_host=True,
 )

@@ -56,6 +56,11 @@ class FunctionGraph(FuncGraph):
             known[tensor] = found
         return found
 
+    def stand_in(self, tensor: Tensor) -> Tensor:
+        if not isinstance(tensor, EagerTensor):
+            return super().stand_in(tensor)
+        return (self.handles if tensor.dtype is resource else self.values).get(tensor, tensor)
+
     def captured_tensor(self, inner: Tensor) -> Tensor | None:
         """None: gradients end at what was captured."""
         return None

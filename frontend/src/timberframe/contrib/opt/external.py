@@ -11,9 +11,9 @@ import numpy as np
 from timberframe.api.constants import zeros_like
 from timberframe.api.framework import placeholder
 from timberframe.api.variable_collections import trainable_variables
-from timberframe.extras import extra
 from timberframe_core import logging, nest
 from timberframe_core.errors import InvalidArgumentError, WrongStateError
+from timberframe_core.extras import extra
 from timberframe_core.gradients.reverse import gradients
 from timberframe_core.graph.apply import convert_to_tensor
 from timberframe_core.graph.defaults import get_default_session

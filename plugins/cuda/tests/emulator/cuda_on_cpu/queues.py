@@ -87,6 +87,7 @@ class Queue:
                     work()
             except Exception as e:
                 self._error = e
+            del work  # and the memory that it holds, which may be given back now
             self.busy_until = time.perf_counter()
             with self._changed:
                 self._waiting.popleft()

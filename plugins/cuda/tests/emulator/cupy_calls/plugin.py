@@ -19,7 +19,7 @@ HINTS = {"handle": "cupy.cuda.MemoryPointer"}
 """Attributes that no source of the plugin declares: a tensor's handle."""
 RESULTS = {
     "cupy.cuda.Module.get_function": "cupy.cuda.Function", "cupy.cuda.Stream.end_capture": "cupy.cuda.Graph",
-    "cupy.cuda.MemoryPool.malloc": "cupy.cuda.MemoryPointer",
+    "cupy.cuda.MemoryPool.malloc": "cupy.cuda.MemoryPointer", "cupy.get_default_memory_pool": "cupy.cuda.MemoryPool",
 }  # fmt: skip
 """Classes of results, known also where there is no table yet."""
 Scope = ast.FunctionDef | ast.Lambda | ast.ClassDef | ast.Module

@@ -37,10 +37,13 @@ def _write(w: Writer, op: Operation) -> None:
     if function is None:
         w.failures.append(f"{op.type} '{op.name}': no exporter has this op")
         return
+    outer, w.writing = w.writing, op.name
     try:
         function(w, op)
     except NotExportedError as e:
         w.failures.append(f"{op.type} '{op.name}': {e}")
+    finally:
+        w.writing = outer
 
 
 @exports("Const")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.graph.operation import Operation
-from timberframe_onnx.elements import element_of
-from timberframe_onnx.exporting.writer import Writer, exports
+from timberframe_onnx.elements import Array, element_of
+from timberframe_onnx.exporting.writer import NotExportedError, Writer, exports
 
 SAME = {
     "Abs": "Abs", "Acos": "Acos", "Acosh": "Acosh", "AddV2": "Add", "Add": "Add", "Asin": "Asin", "Asinh": "Asinh",
@@ -96,10 +96,18 @@ def _reduction(w: Writer, op: Operation) -> None:
     if known is not None and known.ndim == 0:
         axes = w.constant(known.reshape(1).astype(np.int64))
     keep = int(op.attrs["keep_dims"])
+    if op.type == "Mean" and _reduces_nothing(op, known):
+        raise NotExportedError("it is the mean of no elements, which ONNX leaves open")
     if known is not None and known.size == 0:
         w.give(op, w.add("Identity", [w.value(op.inputs[0])]))
     else:
         w.give(op, w.add(REDUCTIONS[op.type], [w.value(op.inputs[0]), axes], keepdims=keep))
+
+
+def _reduces_nothing(op: Operation, axes: Array | None) -> bool:
+    """Whether an axis that goes has no elements, as far as that is known."""
+    sizes = op.inputs[0].shape.as_list() if op.inputs[0].shape.ndims is not None else []
+    return axes is not None and bool(sizes) and any(sizes[int(a)] == 0 for a in axes.ravel())
 
 
 @exports("All", "Any")

@@ -16,16 +16,26 @@ FAR = np.iinfo(np.int64).max
 
 @exports("Reshape")
 def _reshape(w: Writer, op: Operation) -> None:
+    """A known shape without -1 is written: beside a size of 0 ONNX has none; and the given one may be a scalar."""
+    result = op.outputs[0].shape
+    sizes = None if result.ndims is None else result.as_list()
     known = w.known(op.inputs[1])
+    if sizes is not None and None not in sizes:
+        known, shape = np.array(sizes, np.int64), w.constant(sizes)
+    else:
+        shape = w.as_int64(op.inputs[1])
+        shape = w.add("Reshape", [shape, w.constant([1])]) if op.inputs[1].shape.ndims == 0 else shape
     zero = known is None or bool(np.any(known == 0))
-    w.give(
-        op, w.add("Reshape", [w.value(op.inputs[0]), w.as_int64(op.inputs[1])], **({"allowzero": 1} if zero else {}))
-    )
+    w.give(op, w.add("Reshape", [w.value(op.inputs[0]), shape], **({"allowzero": 1} if zero else {})))
 
 
 @exports("Transpose")
 def _transpose(w: Writer, op: Operation) -> None:
-    w.give(op, w.add("Transpose", [w.value(op.inputs[0])], perm=w.known_list(op.inputs[1], op, "order of axes")))
+    order = w.known_list(op.inputs[1], op, "order of axes")
+    if not order:
+        w.give(op, w.add("Identity", [w.value(op.inputs[0])]))
+    else:
+        w.give(op, w.add("Transpose", [w.value(op.inputs[0])], perm=[axis % len(order) for axis in order]))
 
 
 @exports("ExpandDims")
@@ -78,6 +88,9 @@ def _split(w: Writer, op: Operation) -> None:
 @exports("Slice")
 def _slice(w: Writer, op: Operation) -> None:
     data, begin, size = op.inputs
+    if data.shape.ndims == 0:
+        w.give(op, w.add("Identity", [w.value(data)]))
+        return
     starts = w.as_int64(begin)
     known = w.known(size)
     first = w.known(begin)
@@ -158,6 +171,9 @@ def _scatter_nd(w: Writer, op: Operation) -> None:
 
 @exports("Pad", "PadV2")
 def _pad(w: Writer, op: Operation) -> None:
+    if op.inputs[0].shape.ndims == 0:
+        w.give(op, w.add("Identity", [w.value(op.inputs[0])]))
+        return
     pads = w.known(op.inputs[1])
     if pads is not None:
         flat = w.constant(pads.T.ravel())
@@ -225,9 +241,23 @@ def _reverse_sequence(w: Writer, op: Operation) -> None:
 
 @exports("OneHot")
 def _one_hot(w: Writer, op: Operation) -> None:
+    """ONNX has no scalar of indices, and counts negative ones from the end: they become the depth, which has no row.
+
+    The depth comes in the dtype of the indices, for which runtimes have kernels.
+    """
     indices, depth, on, off = op.inputs
     values = w.add("Concat", [w.add("Reshape", [w.value(t), w.constant([1])]) for t in (off, on)], axis=0)
-    w.give(op, w.add("OneHot", [w.value(indices), w.as_int64(depth), values], axis=int(op.attrs["axis"])))
+    known, dtype = w.known(depth), indices.dtype
+    size = w.cast(w.value(depth), dtype) if known is None else w.constant(known, dtype.numpy)
+    rows, given = w.value(indices), w.known(indices)
+    if given is None or bool(np.any(given < 0)):
+        negative = w.add("Less", [rows, w.constant(0, dtype.numpy)])
+        rows = w.add("Where", [negative, size, rows])
+    if indices.shape.ndims == 0:
+        row = w.add("OneHot", [w.add("Reshape", [rows, w.constant([1])]), size, values], axis=-1)
+        w.give(op, w.add("Squeeze", [row, w.constant([0])]))
+    else:
+        w.give(op, w.add("OneHot", [rows, size, values], axis=int(op.attrs["axis"])))
 
 
 @exports("TopKV2", "TopK")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -79,13 +81,37 @@ def _spatial(op: Operation, values: Any) -> list[int]:
     return flat[2:] if op.attrs["data_format"].startswith("NC") else flat[1:-1]
 
 
-def _padding(op: Operation) -> dict[str, Any]:
+def _padding(op: Operation, windows: Sequence[int]) -> dict[str, Any]:
+    """The attributes that say how the spatial axes are padded. windows: the reach of the window on each axis.
+
+    Of SAME the numbers are written wherever they are known: ONNX Runtime takes the word for no dilated windows, nor for
+    strides that are longer than the window.
+    """
     kind = op.attrs["padding"]
     if kind == "EXPLICIT":
         pairs = np.array(op.attrs["explicit_paddings"]).reshape(-1, 2)
         inner = pairs[2:] if op.attrs["data_format"].startswith("NC") else pairs[1:-1]
         return {"pads": [int(p) for p in inner.T.ravel()]}
-    return {"auto_pad": "SAME_UPPER" if kind == "SAME" else "VALID"}
+    if kind != "SAME":
+        return {"auto_pad": "VALID"}
+    sizes = op.inputs[0].shape.as_list()
+    lengths = sizes[2:] if op.attrs["data_format"].startswith("NC") else sizes[1:-1]
+    strides = _spatial(op, op.attrs["strides"])
+    if any(n is None and s > 1 for n, s in zip(lengths, strides, strict=True)):
+        return {"auto_pad": "SAME_UPPER"}
+    totals = [
+        reach - 1 if n is None else max((-(-n // s) - 1) * s + reach - n, 0)
+        for n, s, reach in zip(lengths, strides, windows, strict=True)
+    ]
+    return {"pads": [t // 2 for t in totals] + [t - t // 2 for t in totals]}
+
+
+def _reach(op: Operation, sizes: Sequence[int | None]) -> list[int]:
+    """How many elements of each spatial axis a filter of these sizes spans."""
+    if any(size is None for size in sizes):
+        raise NotExportedError("the size of its filters is not known")
+    dilations = _spatial(op, op.attrs["dilations"])
+    return [(int(size or 0) - 1) * d + 1 for size, d in zip(sizes, dilations, strict=True)]
 
 
 @exports("Conv2D", "Conv3D")
@@ -101,7 +127,7 @@ def _conv(w: Writer, op: Operation) -> None:
         "strides": _spatial(op, op.attrs["strides"]),
         "dilations": _spatial(op, op.attrs["dilations"]),
         "group": channels // inside,
-        **_padding(op),
+        **_padding(op, _reach(op, op.inputs[1].shape.as_list()[:spatial])),
     }
     w.give(op, _as_given(w, op, w.add("Conv", [data, filters], **attributes)))
 
@@ -116,7 +142,7 @@ def _depthwise(w: Writer, op: Operation) -> None:
         "strides": _spatial(op, op.attrs["strides"]),
         "dilations": _spatial(op, op.attrs["dilations"]),
         "group": shape[2],
-        **_padding(op),
+        **_padding(op, _reach(op, shape[:2])),
     }
     made = w.add("Conv", [_channels_first(w, op, op.inputs[0]), filters], **attributes)
     w.give(op, _as_given(w, op, made))
@@ -127,14 +153,15 @@ def _conv_transpose(w: Writer, op: Operation) -> None:
     size, filters, data = op.inputs
     wanted = w.known_list(size, op, "size of the result")
     strides = _spatial(op, op.attrs["strides"])
-    spatial = _spatial(op, wanted)
-    kernel = _known_shape(filters)[:2]
+    spatial = wanted if len(wanted) == 2 else _spatial(op, wanted)
+    sizes = _known_shape(filters)
+    reaches, dilations = _reach(op, sizes[:2]), _spatial(op, op.attrs["dilations"])
     given = _spatial(op, [d if d is not None else -1 for d in data.shape.as_list()])
     if -1 in given:
         raise NotExportedError("the size of its input is not known")
     pads: list[list[int]] = [[], []]
     extra = []
-    for n, s, k, g in zip(spatial, strides, kernel, given, strict=True):
+    for n, s, k, g in zip(spatial, strides, reaches, given, strict=True):
         whole = (g - 1) * s + k
         total = max(whole - n, 0) if op.attrs["padding"] == "SAME" else 0
         pads[0].append(total // 2)
@@ -142,9 +169,12 @@ def _conv_transpose(w: Writer, op: Operation) -> None:
         extra.append(n - (whole - total))
     if op.attrs["padding"] == "EXPLICIT" or any(e < 0 for e in extra):
         raise NotExportedError(f"its padding is {op.attrs['padding']} for a result of {spatial}")
+    if any(e >= max(s, d) for e, s, d in zip(extra, strides, dilations, strict=True)):
+        raise NotExportedError(f"its result of {spatial} is further than a stride from what its input gives")
+    channels = op.outputs[0].shape.as_list()[1 if op.attrs["data_format"].startswith("NC") else -1]
     turned = w.add("Transpose", [w.value(filters)], perm=[3, 2, 0, 1])
     attributes: dict[str, Any] = {"strides": strides, "pads": pads[0] + pads[1], "output_padding": extra}
-    attributes["dilations"] = _spatial(op, op.attrs["dilations"])
+    attributes |= {"dilations": dilations, "group": max(1, (channels or sizes[2]) // max(1, sizes[2]))}
     made = w.add("ConvTranspose", [_channels_first(w, op, data), turned], **attributes)
     w.give(op, _as_given(w, op, made))
 
@@ -152,11 +182,12 @@ def _conv_transpose(w: Writer, op: Operation) -> None:
 @exports("MaxPool", "AvgPool", "MaxPool3D", "AvgPool3D")
 def _pool(w: Writer, op: Operation) -> None:
     kind = "MaxPool" if op.type.startswith("Max") else "AveragePool"
-    attributes: dict[str, Any] = {
-        "kernel_shape": _spatial(op, op.attrs["ksize"]),
-        "strides": _spatial(op, op.attrs["strides"]),
-    }
-    made = w.add(kind, [_channels_first(w, op, op.inputs[0])], **attributes, **_padding(op))
+    windows, strides = (_spatial(op, op.attrs[name]) for name in ("ksize", "strides"))
+    for name, inner in (("ksize", windows), ("strides", strides)):
+        if math.prod(op.attrs[name]) != math.prod(inner):
+            raise NotExportedError(f"its {name} is {tuple(op.attrs[name])}; ONNX has windows on spatial axes alone")
+    attributes: dict[str, Any] = {"kernel_shape": windows, "strides": strides, **_padding(op, windows)}
+    made = w.add(kind, [_channels_first(w, op, op.inputs[0])], **attributes)
     w.give(op, _as_given(w, op, made))
 
 
@@ -164,9 +195,13 @@ def _pool(w: Writer, op: Operation) -> None:
 def _batch_norm(w: Writer, op: Operation) -> None:
     if op.attrs["is_training"]:
         raise NotExportedError("it is for training")
+    if op.inputs[0].shape.ndims is not None and 0 in op.inputs[0].shape.as_list():
+        raise NotExportedError("it has no images, of which its moments are NaN")
     names = [_channels_first(w, op, op.inputs[0]), *(w.value(t) for t in op.inputs[1:])]
     made = w.add("BatchNormalization", names, epsilon=float(op.attrs["epsilon"]))
-    w.give(op, _as_given(w, op, made), *(w.value(t) for t in op.inputs[3:]))
+    moments = [w.value(t) for t in op.inputs[3:]]
+    nothing = w.constant(np.zeros(0), op.outputs[-1].dtype.numpy)  # what only training on other devices fills
+    w.give(op, *[_as_given(w, op, made), *moments, *moments, nothing][: len(op.outputs)])
 
 
 @exports("LRN")

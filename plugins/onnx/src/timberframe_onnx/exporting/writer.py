@@ -44,12 +44,14 @@ class Writer:
     """Writes the operations of one graph, or of one body within it.
 
     names: of the value of each tensor. variables: the value of each variable's operation. opset: of the default domain.
+    writing: the name of the operation that is being written, with which the names of its nodes begin; see `written_by`.
     """
 
     def __init__(self, opset: int, variables: Mapping[Operation, Array], outer: Writer | None = None) -> None:
         self.opset = opset
         self.variables = variables
         self.outer = outer
+        self.writing: str = "" if outer is None else outer.writing
         self.names: dict[Tensor, str] = {}
         self.nodes: list[onnx.NodeProto] = []
         self.initializers: list[onnx.TensorProto] = []
@@ -78,7 +80,8 @@ class Writer:
     def add(self, kind: str, inputs: Sequence[str], outputs: int | Sequence[str] = 1, **attributes: Any) -> Any:
         """Adds a node and returns the name of its output, a list where there are several."""
         names = [self.fresh(kind.lower()) for _ in range(outputs)] if isinstance(outputs, int) else list(outputs)
-        self.nodes.append(helper.make_node(kind, list(inputs), names, self.fresh(f"{kind}_node"), **attributes))
+        name = self.fresh(f"{self.writing}/{kind}_node" if self.writing else f"{kind}_node")
+        self.nodes.append(helper.make_node(kind, list(inputs), names, name, **attributes))
         return names[0] if len(names) == 1 else names
 
     def give(self, op: Operation, *names: str) -> None:
@@ -129,6 +132,11 @@ class Writer:
             return self.constant(known.astype(np.int64))
         name = self.value(tensor)
         return name if tensor.dtype.name == "int64" else str(self.add("Cast", [name], to=onnx.TensorProto.INT64))
+
+
+def written_by(node: str) -> str:
+    """Returns the name of the operation that a node of an exported model stands for, by the node's name."""
+    return node.rpartition("/")[0]
 
 
 def rank_of(tensor: Tensor, op: Operation) -> int:

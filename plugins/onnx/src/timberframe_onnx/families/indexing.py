@@ -200,4 +200,7 @@ def _tensor_scatter(node: Node, cache: Tensor, update: Tensor, starts: Tensor = 
     flat = tf.tensor_scatter_update(
         tf.reshape(cache, [-1]), tf.reshape(everywhere, [-1])[:, None], tf.reshape(update, [-1])
     )
-    return tf.reshape(flat, dynamic_shape(cache))
+    made = tf.reshape(flat, dynamic_shape(cache))
+    if starts is not None and node.get("mode", "linear") == "linear" and (rank, axis) == (4, 2):
+        node.scope.translation.states.write(cache, update, starts, made)
+    return made

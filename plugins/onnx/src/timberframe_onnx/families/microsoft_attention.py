@@ -6,23 +6,12 @@ import math
 from typing import Any
 
 from timberframe_onnx.families.elementwise import scalar
+from timberframe_onnx.families.heads import joined, rotated, split_heads
 from timberframe_onnx.families.shapes import stacked
 from timberframe_onnx.translation.frontend import tf
 from timberframe_onnx.translation.node import Node, shape_parts
 from timberframe_onnx.translation.registry import MICROSOFT, translates
 from timberframe_onnx.translation.values import Tensor
-
-
-def _heads(x: Tensor, count: int) -> Tensor:
-    """[batch, places, heads * size] as [batch, heads, places, size]."""
-    parts: list[Any] = shape_parts(x)
-    return tf.transpose(tf.reshape(x, stacked([*parts[:2], count, parts[2] // count], tf.int32)), [0, 2, 1, 3])
-
-
-def _joined(x: Tensor) -> Tensor:
-    """The opposite of `_heads`."""
-    parts: list[Any] = shape_parts(x)
-    return tf.reshape(tf.transpose(x, [0, 2, 1, 3]), stacked([parts[0], parts[2], parts[1] * parts[3]], tf.int32))
 
 
 def _attended(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Tensor | None, softcap: float = 0.0) -> Tensor:
@@ -76,14 +65,14 @@ def _attention(
     whole = whole if bias is None else whole + bias
     whole = tf.reshape(whole, stacked([*parts[:2], -1], tf.int32))
     sizes = node.get("qkv_hidden_sizes") or [shape_parts(weights)[1] // 3] * 3
-    q, k, v = (_heads(part, heads) for part in tf.split(whole, sizes, -1))
+    q, k, v = (split_heads(part, heads) for part in tf.split(whole, sizes, -1))
     present = None
     if past is not None:
         k, v = tf.concat([past[0], k], 2), tf.concat([past[1], v], 2)
     if node.wants(1):
         present = tf.stack([k, v])
     made = _attended(q, k, v, _scale(node, shape_parts(q)[-1]), _bias(node, q, k, mask, added))
-    return _joined(made), present
+    return joined(made), present
 
 
 def _bias(node: Node, q: Tensor, k: Tensor, mask: Any, added: Any) -> Any:
@@ -120,31 +109,13 @@ def _multi_head(
         if node.rank(key) == 3:
             span = shape_parts(key)[-1]
             key, value = key + rest[:span], value + rest[span:]
-    q = _heads(query, heads)
-    k = _heads(key, heads) if node.rank(key) == 3 else key
-    v = _heads(value, heads) if node.rank(value) == 3 else value
+    q = split_heads(query, heads)
+    k = split_heads(key, heads) if node.rank(key) == 3 else key
+    v = split_heads(value, heads) if node.rank(value) == 3 else value
     if past_key is not None:
         k, v = tf.concat([past_key, k], 2), tf.concat([past_value, v], 2)
     made = _attended(q, k, v, _scale(node, shape_parts(q)[-1]), _bias(node, q, k, mask, added))
-    return _joined(made), k, v
-
-
-def _rotated(x: Tensor, places: Tensor, cosines: Tensor, sines: Tensor, interleaved: bool) -> Tensor:
-    """x [batch, heads, places, size] turned by the angles of places [batch, places], as many elements as there are."""
-    half = shape_parts(cosines)[-1]
-    cosine = tf.expand_dims(tf.gather(cosines, places), 1)
-    sine = tf.expand_dims(tf.gather(sines, places), 1)
-    turned, rest = x[..., : 2 * half], x[..., 2 * half :]
-    if interleaved:
-        first, second = turned[..., ::2], turned[..., 1::2]
-    else:
-        first, second = turned[..., :half], turned[..., half:]
-    made = [first * cosine - second * sine, second * cosine + first * sine]
-    if interleaved:
-        whole = tf.reshape(tf.stack(made, -1), tf.shape(turned))
-    else:
-        whole = tf.concat(made, -1)
-    return tf.concat([whole, rest], -1)
+    return joined(made), k, v
 
 
 @translates("RotaryEmbedding", domain=MICROSOFT)
@@ -154,11 +125,11 @@ def _rotary(node: Node, x: Tensor, places: Tensor, cosines: Tensor, sines: Tenso
     if flat:
         width = shape_parts(x)[-1]
         heads = heads or width // (2 * shape_parts(cosines)[-1])
-        x = _heads(x, heads)
+        x = split_heads(x, heads)
     if node.rank(places) == 1:
         places = tf.reshape(places, [1, 1]) + tf.range(tf.shape(x, out_type=tf.int64)[2])
-    made = _rotated(x, places, cosines, sines, bool(node.get("interleaved", 0)))
-    return _joined(made) if flat else made
+    made = rotated(x, places, cosines, sines, bool(node.get("interleaved", 0)))
+    return joined(made) if flat else made
 
 
 @translates("GroupQueryAttention", domain=MICROSOFT)
@@ -181,12 +152,12 @@ def _group_query(
     if key is None:
         size = shape_parts(query)[-1] // (heads + 2 * groups)
         query, key, value = tf.split(query, [heads * size, groups * size, groups * size], -1)
-    q, k, v = _heads(query, heads), _heads(key, groups), _heads(value, groups)
+    q, k, v = split_heads(query, heads), split_heads(key, groups), split_heads(value, groups)
     count = tf.shape(q)[2]
     places = (tf.cast(tf.reshape(lengths, [-1]), tf.int32) + 1 - count)[:, None] + tf.range(count)
     if node.get("do_rotary", 0):
         turn = bool(node.get("rotary_interleaved", 0))
-        q, k = (_rotated(t, tf.maximum(places, 0), cosines, sines, turn) for t in (q, k))
+        q, k = (rotated(t, tf.maximum(places, 0), cosines, sines, turn) for t in (q, k))
     if past_key is not None:
         kept = tf.cast(tf.reshape(total, []), tf.int32) - count
         k, v = tf.concat([past_key[:, :, :kept], k], 2), tf.concat([past_value[:, :, :kept], v], 2)
@@ -199,4 +170,4 @@ def _group_query(
     shared = heads // groups
     wide_k, wide_v = (tf.repeat(t, shared, axis=1) if shared > 1 else t for t in (k, v))
     made = _attended(q, wide_k, wide_v, _scale(node, shape_parts(q)[-1]), hidden, node.get("softcap", 0.0))
-    return _joined(made), k, v
+    return joined(made), k, v

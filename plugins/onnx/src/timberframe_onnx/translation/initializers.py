@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -26,7 +28,12 @@ def constant_of(tensor: TensorProto | onnx.SparseTensorProto, folder: Path | Non
         element = tensor.data_type
         array = array_of(tensor, folder)
     dtype = tf.uint8 if element in CODED else NATIVE[element]
-    return wrapped(tf.constant(held(array, element), dtype, array.shape), element)
+    made = held(array, element)
+    if made.flags.writeable or made.shape != array.shape:
+        return wrapped(tf.constant(made, dtype, array.shape), element)
+    # Nobody changes what lies in bytes, or in a mapped file: the graph has it as it is.
+    graph: Any = tf.get_default_graph()
+    return wrapped(graph.apply("Const", (), {"value": made, "dtype": dtype}, "Const").outputs[0], element)
 
 
 def array_of(tensor: TensorProto, folder: Path | None) -> Array:
@@ -41,12 +48,30 @@ def array_of(tensor: TensorProto, folder: Path | None) -> Array:
         raise InvalidModelError(f"tensor '{tensor.name}' has shape {list(tensor.dims)}; sizes must not be negative")
     if tensor.data_location == TensorProto.EXTERNAL:
         return _external(tensor, folder)
+    raw = _raw(tensor)
+    if raw is not None:
+        return raw
     _check_size(tensor)
     try:
         made: Array = numpy_helper.to_array(tensor)
         return made
     except (ValueError, TypeError, OverflowError) as e:
         raise InvalidModelError(f"tensor '{tensor.name}': {e}") from e
+
+
+def _raw(tensor: TensorProto) -> Array | None:
+    """The elements of a tensor that has them as bytes, which the array keeps; None for one that has them otherwise.
+
+    The message makes new bytes each time that it is asked for them.
+    """
+    if tensor.data_type not in NATIVE or tensor.data_type in (TensorProto.STRING, TensorProto.BOOL):
+        return None
+    if sys.byteorder != "little":
+        return None
+    data = tensor.raw_data
+    if not data or len(data) != _bytes(tensor):
+        return None
+    return np.frombuffer(data, numpy_type(tensor.data_type)).reshape(tuple(tensor.dims))
 
 
 def _count(tensor: TensorProto) -> int:

@@ -7,7 +7,7 @@ differ by attributes and inputs alone has one translator, and an upgrade (see `u
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -29,6 +29,7 @@ class Translator:
     """One entry of the table.
 
     moves: it only moves elements, so that codes are moved as elements are. takes_coded: it takes `Coded` inputs itself.
+    suits: whether it is for this node with these inputs; others are left to the op's body. None: for all.
     """
 
     op: str
@@ -37,19 +38,25 @@ class Translator:
     function: Function
     moves: bool = False
     takes_coded: bool = False
+    suits: Callable[[Any, Sequence[Any]], bool] | None = None
 
 
 _TABLE: dict[tuple[str, str], list[Translator]] = {}
 
 
 def translates(
-    *ops: str, since: int = 1, domain: str = DEFAULT_DOMAIN, moves: bool = False, takes_coded: bool = False
+    *ops: str,
+    since: int = 1,
+    domain: str = DEFAULT_DOMAIN,
+    moves: bool = False,
+    takes_coded: bool = False,
+    suits: Callable[[Any, Sequence[Any]], bool] | None = None,
 ) -> Callable[[Function], Function]:
     """Enters a function as the translator of ops, from the opset `since` of their domain on."""
 
     def enter(function: Function) -> Function:
         for op in ops:
-            entry = Translator(op, domain, since, function, moves, takes_coded)
+            entry = Translator(op, domain, since, function, moves, takes_coded, suits)
             _TABLE.setdefault((domain, op), []).append(entry)
         return function
 

@@ -19,6 +19,7 @@ from timberframe_onnx.translation.bodies import body_of, defaults_of
 from timberframe_onnx.translation.initializers import constant_of
 from timberframe_onnx.translation.node import Node
 from timberframe_onnx.translation.registry import Translator, translator
+from timberframe_onnx.translation.states import States
 from timberframe_onnx.translation.upgrades import upgraded
 from timberframe_onnx.translation.values import Coded, Value, contents, wrapped
 
@@ -39,12 +40,13 @@ class Translation:
 
     functions: the model's own, by domain, name and overload. folder: where external data may lie, None for none.
     failures: a line for each node that cannot be translated. unknown: how many of these
-    need no more than fixed shapes of inputs.
+    need no more than fixed shapes of inputs. states: the variables in the place of inputs.
     """
 
     functions: Mapping[tuple[str, str, str], onnx.FunctionProto]
     folder: Any = None
     failures: list[str] = field(default_factory=list)
+    states: States = field(default_factory=States)
     unknown: int = 0
 
 
@@ -173,7 +175,7 @@ def translate(node: Node, inputs: list[Value]) -> list[Value]:
     if local is None:
         node, inputs = upgraded(node, inputs)
         found = translator(node.domain, node.op, node.opset)
-        if found is not None:
+        if found is not None and (found.suits is None or found.suits(node, inputs)):
             return _translated(found, node, inputs)
     body = local or body_of(node, inputs)
     if body is None:

@@ -11,8 +11,8 @@ enum { TF_FOLD_LANES = 64 }; /* partial results side by side, which are then joi
 
 #define TF_FOLD_SUM(a, b) ((a) + (b))
 #define TF_FOLD_PRODUCT(a, b) ((a) * (b))
-#define TF_FOLD_MAXIMUM(a, b) (((b) > (a)) | ((b) != (b)) ? (b) : (a)) /* NaN wins */
-#define TF_FOLD_MINIMUM(a, b) (((b) < (a)) | ((b) != (b)) ? (b) : (a))
+#define TF_FOLD_MAXIMUM(a, b) ((((b) > (a)) | ((b) != (b))) ? (b) : (a)) /* NaN wins */
+#define TF_FOLD_MINIMUM(a, b) ((((b) < (a)) | ((b) != (b))) ? (b) : (a))
 
 /* V: the type in which elements are combined. */
 #define TF_FOLD(how, COMBINE, dtype, T, V)                                                                  \

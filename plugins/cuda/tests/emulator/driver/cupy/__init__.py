@@ -14,4 +14,11 @@ from cupy import cuda as cuda
 from cupy._version import __version__ as __version__
 from cupy_calls import check_calls
 
+_default_memory_pool = cuda.MemoryPool()
+
+
+def get_default_memory_pool() -> cuda.MemoryPool:
+    return _default_memory_pool
+
+
 check_calls(sys.modules[__name__], __version__)

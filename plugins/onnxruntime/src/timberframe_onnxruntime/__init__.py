@@ -1,0 +1,20 @@
+"""Execution providers of ONNX Runtime as devices of Timberframe: ``/device:ORT:0`` of sessions that name one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from timberframe_sdk import Device, hookimpl
+
+timberframe_contract = (2, 21)  # the version of timberframe_sdk.CONTRACT that this is written for
+
+
+@hookimpl
+def timberframe_devices(config: Mapping[str, Any]) -> list[Device]:
+    """The device of the provider that the session's options name; none where they name none."""
+    if "ORT" not in config.get("options", {}) and not config["count"].get("ORT"):
+        return []
+    from timberframe_onnxruntime.device import devices  # here, since onnxruntime takes long to import
+
+    return cast(list[Device], devices(config))  # a protocol's attributes are invariant

@@ -1,0 +1,216 @@
+"""Writes a run of a model as a program of onnxruntime, onnx and numpy alone, for the tracker of a provider's vendor."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+from timberframe_onnxruntime.providers import Provider
+from timberframe_onnxruntime.recorder import RecordedRun
+from timberframe_onnxruntime.sessions import versioned
+from timberframe_onnxruntime.settings import Settings
+from timberframe_sdk import Judged
+
+MOST_NODES, MOST_LITERALS = 40, 64
+"""Larger models, and arrays of more elements, are packed."""
+
+
+def judged_run(runs: Sequence[RecordedRun], judged: Sequence[Judged]) -> tuple[RecordedRun, Mapping[str, Judged]]:
+    """Returns the run that gave what was judged, with what its outputs must be; the last run where none did."""
+    for run in reversed(runs):
+        found = {name: j for name, x in run.outputs.items() for j in judged if _same(x, j.got)}
+        if judged and len(found) == len(run.outputs) > 0:
+            return run, found
+    return runs[-1], {}
+
+
+def _same(x: np.ndarray, y: np.ndarray) -> bool:
+    return x.dtype == y.dtype and x.shape == y.shape and np.ascontiguousarray(x).tobytes() == y.tobytes()
+
+
+def write_script(
+    run: RecordedRun, judged: Mapping[str, Judged], title: str, provider: Provider, settings: Settings
+) -> str:
+    """Returns the program: it runs the model on the provider, and ends with status 1 as long as the outputs are wrong.
+
+    Outputs that were not judged are compared with those of onnx.reference, as closely as ONNX's own tests do.
+    """
+    ops = ", ".join(dict.fromkeys(versioned(n.op_type, run.proto) for n in run.proto.graph.node)) or "no node"
+    about = title.replace("\\", "\\\\").replace('"""', "'''")
+    versions = [f"onnxruntime {onnxruntime.__version__}", f"onnx {onnx.__version__}"]
+    if not provider.is_default:
+        versions.append(" ".join(filter(None, (provider.name, provider.version))))
+    parts = [
+        f'"""{ops} on {provider.name}.\n\n{about}\n\nSeen with {", ".join(versions)}.',
+        'Needs onnxruntime, onnx and numpy. Status 1: the outputs are wrong.\n"""\n',
+        _IMPORTS,
+        _UNPACK,
+        f"model = {_model(run.proto)}",
+        f"feeds = {_dict({name: _array(x) for name, x in run.inputs.items()})}",
+        f"expected = {_dict({name: _array(j.expected) for name, j in judged.items()})}",
+        f"# The absolute error that each element may have; no entry: none.\nallowed = {_dict(_limits(judged))}",
+        _session(provider, settings),
+        _COMPARISON,
+    ]
+    text = "\n".join(parts)
+    return text if "unpack(" in text.replace(_UNPACK, "") else text.replace(_UNPACK + "\n", "").replace(_PACKING, "")
+
+
+def _limits(judged: Mapping[str, Judged]) -> dict[str, str]:
+    found = {}
+    for name, j in judged.items():
+        if j.allowed is not None:
+            same = j.allowed.size > 0 and bool((j.allowed == j.allowed.flat[0]).all())
+            found[name] = (
+                repr(float(j.allowed.flat[0])) if same and np.isfinite(j.allowed.flat[0]) else _array(j.allowed)
+            )
+    return found
+
+
+_PACKING = "import base64\nimport zlib\n"
+_IMPORTS = f"""{_PACKING}import sys
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import TensorProto, helper, numpy_helper
+"""
+_UNPACK = """
+def unpack(text, dtype, shape):
+    return np.frombuffer(zlib.decompress(base64.b85decode(text)), dtype).reshape(shape)
+
+"""
+_COMPARISON = """
+names = [o.name for o in model.graph.output]
+session = make_session()
+got = dict(zip(names, session.run(names, feeds)))
+for part in session.get_provider_graph_assignment_info():
+    print("on", part.ep_name + ":", ", ".join(node.op_type for node in part.get_nodes()))
+if not expected:
+    from onnx.reference import ReferenceEvaluator
+
+    expected = dict(zip(names, ReferenceEvaluator(model).run(names, feeds)))
+    allowed = {n: 1e-7 + 1e-3 * np.abs(np.asarray(x, np.float64)) for n, x in expected.items() if x.dtype.kind == "f"}
+
+wrong = False
+for name, want in expected.items():
+    y = np.asarray(got[name])
+    if y.shape != want.shape:
+        print(name, "has shape", y.shape, "and must have", want.shape)
+        wrong = True
+        continue
+    with np.errstate(all="ignore"):
+        right = (y == want) | ((y != y) & (want != want))
+        if name in allowed:
+            limit = np.asarray(allowed[name])
+            right |= np.isinf(limit) | (np.abs(y.astype(np.float64) - want) <= limit)
+    for index in list(zip(*np.nonzero(~right)))[:5] if right.ndim else [()] * int(not right):
+        at = tuple(map(int, index))
+        print(f"{name}{list(at)}: got {y[at]!r}, expected {want[at]!r}")
+    if not right.all():
+        print(int((~right).sum()), "of", right.size, "elements of", name, "are wrong")
+        wrong = True
+print("wrong" if wrong else "right")
+sys.exit(wrong)
+"""
+
+
+def _session(provider: Provider, settings: Settings) -> str:
+    """The function that makes a session as the device does."""
+    level = "ORT_ENABLE_ALL" if settings.optimization == "all" else "ORT_DISABLE_ALL"
+    folding = ', disabled_optimizers=["ConstantFolding"]' if settings.optimization == "all" else ""
+    strict = settings.fallback == "refused" and not provider.is_default
+    own = dict(settings.provider_options)
+    lines = [
+        "",
+        "def make_session():",
+        "    options = ort.SessionOptions()",
+        f"    options.graph_optimization_level = ort.GraphOptimizationLevel.{level}",
+        f"    options.intra_op_num_threads = {settings.threads}",
+        '    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")',
+    ]
+    if strict:
+        lines.append('    options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")')
+    if provider.device is None:
+        providers = f"providers=[({provider.name!r}, {own!r})]"
+        return "\n".join(
+            [*lines, f"    return ort.InferenceSession(model.SerializeToString(), options, {providers}{folding})"]
+        )
+    lines += [
+        f"    # The path of the library that has {provider.name}",
+        f"    library = sys.argv[1] if len(sys.argv) > 1 else {provider.library!r}",
+        f"    ort.register_execution_provider_library({provider.registered!r}, library)",
+        f"    devices = [d for d in ort.get_ep_devices() if d.ep_name == {provider.name!r}]",
+        f"    options.add_provider_for_devices([devices[{settings.device_index}]], {own!r})",
+        f"    return ort.InferenceSession(model.SerializeToString(), options{folding})",
+    ]
+    return "\n".join(lines)
+
+
+def _model(proto: onnx.ModelProto) -> str:
+    graph = proto.graph
+    opset = max(o.version for o in proto.opset_import if o.domain == "")
+    if len(graph.node) > MOST_NODES:
+        text = base64.b85encode(zlib.compress(proto.SerializeToString(), 9)).decode()
+        return f"onnx.load_model_from_string(unpack({text!r}, np.uint8, (-1,)).tobytes())"
+    lines = [
+        "helper.make_model(", "    helper.make_graph(", "        [", *(f"            {_node(n)}," for n in graph.node),
+        "        ],", '        "case",',
+        "        [", *(f"            {_info(i)}," for i in graph.input), "        ],",
+        "        [", *(f"            {_info(o)}," for o in graph.output), "        ],",
+        "        [", *(f"            {_initializer(i)}," for i in graph.initializer), "        ],",
+        "    ),", f'    opset_imports=[helper.make_opsetid("", {opset})],', f"    ir_version={proto.ir_version},", ")",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _node(node: onnx.NodeProto) -> str:
+    attributes = [f", {a.name}={_attribute(a)}" for a in node.attribute]
+    return f"helper.make_node({node.op_type!r}, {list(node.input)!r}, {list(node.output)!r}{''.join(attributes)})"
+
+
+def _attribute(attribute: onnx.AttributeProto) -> str:
+    value: Any = helper.get_attribute_value(attribute)
+    if isinstance(value, TensorProto):
+        return f"numpy_helper.from_array({_array(numpy_helper.to_array(value))})"
+    return repr(list(value) if attribute.type >= onnx.AttributeProto.FLOATS else value)
+
+
+def _info(value: onnx.ValueInfoProto) -> str:
+    given = value.type.tensor_type
+    shape = [d.dim_value if d.HasField("dim_value") else None for d in given.shape.dim]
+    shown = shape if given.HasField("shape") else None
+    element = TensorProto.DataType.Name(given.elem_type)
+    return f"helper.make_tensor_value_info({value.name!r}, TensorProto.{element}, {shown})"
+
+
+def _initializer(tensor: onnx.TensorProto) -> str:
+    return f"numpy_helper.from_array({_array(numpy_helper.to_array(tensor))}, {tensor.name!r})"
+
+
+def _dict(entries: Mapping[str, str]) -> str:
+    lines = [f"    {name!r}: {text}," for name, text in entries.items()]
+    return "\n".join(["{", *lines, "}"]) if lines else "{}"
+
+
+def _array(x: np.ndarray) -> str:
+    """An expression for an array, bit for bit where it has numbers that are written so."""
+    dtype = "np.bool_" if x.dtype == bool else f"np.{x.dtype.name}"
+    if x.size > MOST_LITERALS:
+        text = base64.b85encode(zlib.compress(np.ascontiguousarray(x).tobytes(), 9)).decode()
+        return f"unpack({text!r}, {dtype}, {x.shape})"
+    if x.dtype.kind == "f" and not np.isfinite(x).all():
+        return f"np.array({_numbers(x)}, {dtype}).reshape({x.shape})"
+    return f"np.array({x.tolist()!r}, {dtype})" + (f".reshape({x.shape})" if x.size == 0 else "")
+
+
+def _numbers(x: np.ndarray) -> str:
+    """Elements as text: NaN and infinities have no literals."""
+    return "[" + ", ".join(repr(float(v)) if np.isfinite(v) else f'float("{v}")' for v in x.ravel()) + "]"
