@@ -144,6 +144,8 @@ endif
 	  $(BIN)/conformance run --device=cuda --share commit/40
 	@echo "== all mutants"
 	@time $(BIN)/conformance mutants
+	@echo "== all known bugs of a provider of ONNX Runtime"
+	@time TIMBERFRAME_ALL_MUTANTS=1 $(BIN)/pytest -n 2 plugins/onnxruntime/tests/test_mutants.py
 	@echo "== random graphs on the CPU, and known bugs of the framework that they must find"
 	@time $(BIN)/conformance fuzz --device=cpu --seconds 300 --seed commit
 	@time $(BIN)/conformance mutants --framework --device=cpu
