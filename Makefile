@@ -31,10 +31,10 @@ BUILDING := PATH="$(abspath $(BIN)):$$PATH"
 RAY := $(if $(filter Linux-x86_64 Linux-aarch64 Darwin-arm64,$(shell uname -s)-$(shell uname -m)),plugins/ray)
 # What plugins/cpu needs installed, and what needs plugins/cpu.
 BELOW := core sdk
-ABOVE := frontend conformance plugins/accelerator plugins/opencl plugins/cuda plugins/onnx plugins/onnxruntime $(RAY)
+ABOVE := frontend conformance plugins/accelerator plugins/opencl plugins/cuda plugins/onnx plugins/onnxruntime $(RAY) serving
 # The parts of the frontend that need a library of others are judged, too.
 EXTRAS := absl,images,re2,safetensors,scipy
-SOURCES := core/src frontend/src sdk/src plugins/cpu/src plugins/accelerator/src plugins/opencl/src plugins/cuda/src plugins/ray/src plugins/onnx/src plugins/onnxruntime/src conformance/src release docs/site
+SOURCES := core/src frontend/src sdk/src plugins/cpu/src plugins/accelerator/src plugins/opencl/src plugins/cuda/src plugins/ray/src plugins/onnx/src plugins/onnxruntime/src conformance/src serving/src release docs/site
 STAMPS := $(VENV)/stamps
 # A whole run on a driver that stands for the CPU takes too long for each change; make full has it.
 OPENCL_SHARES := 16
@@ -144,6 +144,8 @@ endif
 	  $(BIN)/conformance run --device=cuda --share commit/40
 	@echo "== all mutants"
 	@time $(BIN)/conformance mutants
+	@echo "== all known bugs of a provider of ONNX Runtime"
+	@time TIMBERFRAME_ALL_MUTANTS=1 $(BIN)/pytest -n 2 plugins/onnxruntime/tests/test_mutants.py
 	@echo "== random graphs on the CPU, and known bugs of the framework that they must find"
 	@time $(BIN)/conformance fuzz --device=cpu --seconds 300 --seed commit
 	@time $(BIN)/conformance mutants --framework --device=cpu
@@ -211,6 +213,9 @@ peers: $(PEERS)/stamp
 	@time $(PEERS)/bin/python -m pip download $(QUIET) --disable-pip-version-check --no-deps --dest $(PEERS)/files \
 	  -r plugins/onnx/tests/peers/files.txt
 	@time TIMBERFRAME_PEER_FILES=$(PEERS)/files $(PEERS)/bin/pytest plugins/onnx/tests/peers
+	@echo "== the server, asked by clients of others"
+	@time $(BIN)/python serving/tests/clients/check.py --folder $(PEERS)/clients \
+	  --tensorflow $$(echo $(abspath $(PEERS))/lib/python*/site-packages)
 	@echo "== whole networks against TensorFlow and ONNX Runtime, few samples"
 	@time $(PEERS)/bin/conformance bench --models --vs onnxruntime,tensorflow --quick
 

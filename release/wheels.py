@@ -35,7 +35,7 @@ PLUGINS = (
     "plugins/onnx",
     "plugins/onnxruntime",
 )
-PURE = ("core", "frontend", "sdk", "conformance", *PLUGINS)
+PURE = ("core", "frontend", "sdk", "conformance", *PLUGINS, "serving")
 CPU = WORKSPACE / "plugins" / "cpu"
 ARCHITECTURES = ("x86_64", "aarch64")
 GLIBC = "2.28"

@@ -30,6 +30,7 @@ ALLOWED = {
         "timberframe_onnx",
         "timberframe_onnxruntime",
     },
+    "serving/src": {"timberframe_core", "timberframe", "timberframe_onnx", "timberframe_serving"},
     "conformance/src": {"timberframe_core", "timberframe", "timberframe_sdk", "timberframe_conformance"},
 }
 TEMPLATES = WORKSPACE / "sdk/src/timberframe_sdk/templates"

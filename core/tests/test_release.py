@@ -32,6 +32,7 @@ PACKAGES = (
     "plugins/onnxruntime",
     "plugins/opencl",
     "plugins/ray",
+    "serving",
 )
 TEMPLATES = sorted(p.parent for p in WORKSPACE.glob("sdk/src/timberframe_sdk/templates/*/pyproject.toml"))
 VERSION = timberframe_core.__version__
@@ -133,12 +134,13 @@ def test_a_wheel_with_another_module_than_one_is_refused(tmp_path: Path) -> None
         wheels.check(wheel, "x86_64")
 
 
-MODULES = {"google.protobuf": "protobuf", "PIL": "pillow", "absl": "absl-py", "cupy": "cupy-cuda12x"}
+MODULES = {"google.protobuf": "protobuf", "PIL": "pillow", "absl": "absl-py", "cupy": "cupy-cuda12x", "grpc": "grpcio"}
 """The packages of modules that have another name."""
 UNSEEN = {
     "plugins/cpu": {"cffi"},  # its compiled module imports it
     "plugins/cuda": {"cupy-cuda13x"},  # the other package with the module cupy
     "conformance": {"pytest-benchmark", "pytest-xdist"},  # pytest loads them
+    "serving": {"httptools"},  # uvicorn loads it
 }
 """What packages use without an import of their own."""
 OPTIONAL = {"conformance": {"jax", "pyopencl", "tensorflow", "torch", "typing-extensions"}}

@@ -6,6 +6,7 @@ import pytest
 from google.protobuf import descriptor_pool, text_format
 
 import timberframe as tf
+from timberframe_core.graphdef import messages
 from timberframe_core.graphdef.messages import as_message
 
 
@@ -60,3 +61,15 @@ def test_truncated_bytes_are_refused() -> None:
 def test_other_objects_are_refused() -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="got NodeDef; it must be a GraphDef or its bytes"):
         as_message(tf.NodeDef(), tf.GraphDef, "graph_def")
+
+
+def test_other_packages_add_messages_that_have_ours_in_their_fields() -> None:
+    from timberframe_core.graphdef.message_classes import add_messages, message
+
+    add_messages(
+        "of.a.test", {"Pair": "first 1 TensorProto, rest 2 [Pair], kind 3 Kind"}, {"Kind": {"NONE": 0, "SOME": 1}}
+    )
+    pair = message("Pair", "of.a.test")
+    made = pair(first=messages.TensorProto(dtype=1), kind="SOME", rest=[pair()])
+    assert pair.FromString(made.SerializeToString()) == made
+    assert made.first.DESCRIPTOR.full_name == "tensorflow.TensorProto"

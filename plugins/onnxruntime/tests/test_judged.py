@@ -44,7 +44,14 @@ def test_the_script_of_a_failure_shows_it_without_timberframe(case: str, tmp_pat
     (tmp_path / "case.py").write_text(script.stdout)
     done = subprocess.run([sys.executable, str(tmp_path / "case.py")], capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "elements of output_0 are wrong" in done.stdout or "invalid channel count" in done.stderr
+    assert "elements of output_0 are wrong" in done.stdout or "invalid channel count" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_case_without_a_model_has_a_script_of_the_suite(tmp_path: Path) -> None:
+    script = conformance("repro", "--device=ort:CPUExecutionProvider", "device/Device/-/attributes")
+    assert script.returncode == 0, script.stderr
+    assert "timberframe" in script.stdout
 
 
 def test_what_another_provider_computes_is_a_fallback_and_counts_for_no_level() -> None:

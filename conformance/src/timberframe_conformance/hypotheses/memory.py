@@ -8,11 +8,18 @@ import numpy as np
 
 from timberframe_conformance.hypotheses.wrong import Hypothesis, Wrong
 
+_SMALL = 1e-6
+"""Zeros in place of smaller numbers are rather an underflow than memory that nobody has written to."""
+
 
 def never_written(wrong: Wrong) -> Iterator[str]:
-    """Memory that no kernel wrote to is often 0."""
+    """Memory that no kernel wrote to is often 0; so is what underflows."""
     if np.all(np.asarray(wrong.got)[wrong.wrong] == np.zeros((), wrong.dtype)):
-        yield "they are 0, as memory is that nobody has written to"
+        numbers = wrong.dtype.kind in "fc"
+        if numbers and np.all(np.abs(np.asarray(wrong.expected)[wrong.wrong]) < _SMALL):
+            yield f"they are 0 where numbers below {_SMALL:g} are right"
+        else:
+            yield "they are 0, as memory is that nobody has written to"
 
 
 def an_input(wrong: Wrong) -> Iterator[str]:

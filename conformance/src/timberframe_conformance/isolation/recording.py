@@ -29,7 +29,7 @@ _START_SECONDS = 60
 
 
 def vendor_script(target: Target, case: Case, options: Options) -> str | None:
-    """A script of a case in the words of the device's vendor; None where the device writes none.
+    """A script of a case in the words of the device's vendor; None where the device writes none, or ran nothing.
 
     The case runs in a process of its own, which it may end.
     """
@@ -42,13 +42,11 @@ def vendor_script(target: Target, case: Case, options: Options) -> str | None:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=options.timeout + _START_SECONDS, check=False
         )
-        if not any(Path(folder).iterdir()):
-            return None  # it ran nothing on the device
         judged, message = _read(Path(folder))
         if not message:
             last = [line for line in done.stderr.splitlines() if line.strip()][-1:] or [""]
             message = f"the process ends with status {done.returncode}: {last[0]}"
-        return target.device.script(folder, f"{case.id}\n\n{message}", judged)
+        return target.device.script(folder, f"{case.id}\n\n{message}", judged) or None
 
 
 def _read(folder: Path) -> tuple[list[Judged], str]:

@@ -347,7 +347,7 @@ class Device(Protocol):
     def script(self, folder: str, title: str, judged: Sequence[Judged]) -> str:
         """A program in the words of its toolchain's users, without Timberframe, that shows what `record` wrote last.
 
-        It ends with status 1 as long as the device is wrong. title: what is wrong. judged: outputs that were judged;
+        It has status 1 while the device is wrong; "" if nothing ran. title: what is wrong. judged: what was judged;
         empty where the process ended or an error was raised before.
         """
 

@@ -107,8 +107,8 @@ class OrtDevice(CompilerDevice):
 
     def script(self, folder: str, title: str, judged: Sequence[Judged]) -> str:
         """Returns a program of onnxruntime, onnx and numpy; see Device."""
-        run, found = judged_run(recorded_runs(Path(folder)), judged)
-        return write_script(run, found, title, self.provider, self.settings)
+        runs = recorded_runs(Path(folder))
+        return write_script(*judged_run(runs, judged), title, self.provider, self.settings) if runs else ""
 
     def error(self, e: Exception) -> OpError:
         """See CompilerDevice."""

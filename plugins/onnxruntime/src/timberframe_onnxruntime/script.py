@@ -23,7 +23,10 @@ MOST_NODES, MOST_LITERALS = 40, 64
 
 
 def judged_run(runs: Sequence[RecordedRun], judged: Sequence[Judged]) -> tuple[RecordedRun, Mapping[str, Judged]]:
-    """Returns the run that gave what was judged, with what its outputs must be; the last run where none did."""
+    """Returns the run that gave what was judged, with what its outputs must be; the last run where none did.
+
+    runs: at least one.
+    """
     for run in reversed(runs):
         found = {name: j for name, x in run.outputs.items() for j in judged if _same(x, j.got)}
         if judged and len(found) == len(run.outputs) > 0:
@@ -49,7 +52,7 @@ def write_script(
         versions.append(" ".join(filter(None, (provider.name, provider.version))))
     parts = [
         f'"""{ops} on {provider.name}.\n\n{about}\n\nSeen with {", ".join(versions)}.',
-        'Needs onnxruntime, onnx and numpy. Status 1: the outputs are wrong.\n"""\n',
+        f'Needs onnxruntime, onnx and numpy. {_status(judged)}\n"""\n',
         _IMPORTS,
         _UNPACK,
         f"model = {_model(run.proto)}",
@@ -61,6 +64,16 @@ def write_script(
     ]
     text = "\n".join(parts)
     return text if "unpack(" in text.replace(_UNPACK, "") else text.replace(_UNPACK + "\n", "").replace(_PACKING, "")
+
+
+def _status(judged: Mapping[str, Judged]) -> str:
+    """Returns what the program's status says."""
+    if judged:
+        return "Status 1: the outputs are wrong, or there are none."
+    return (
+        "The case does not compare the outputs of this model by themselves. Status 1: they differ from those of\n"
+        "onnx.reference, or there are none."
+    )
 
 
 def _limits(judged: Mapping[str, Judged]) -> dict[str, str]:
@@ -89,8 +102,13 @@ def unpack(text, dtype, shape):
 """
 _COMPARISON = """
 names = [o.name for o in model.graph.output]
-session = make_session()
-got = dict(zip(names, session.run(names, feeds)))
+try:
+    session = make_session()
+    got = dict(zip(names, session.run(names, feeds)))
+except Exception as e:
+    print(f"{type(e).__name__}: {e}")
+    print("wrong: the model is refused, or does not run")
+    sys.exit(1)
 for part in session.get_provider_graph_assignment_info():
     print("on", part.ep_name + ":", ", ".join(node.op_type for node in part.get_nodes()))
 if not expected:

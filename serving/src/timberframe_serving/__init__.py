@@ -1,0 +1,1 @@
+"""Serves models: versions that change while they serve, batches, TensorFlow Serving's protocols and the open one."""

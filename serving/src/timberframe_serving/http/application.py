@@ -1,0 +1,106 @@
+"""The ASGI application: TensorFlow Serving's REST API, the Open Inference Protocol, metrics, health and the page.
+
+uvicorn hosts it on one machine; whoever hosts ASGI applications can.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from timberframe_core.errors import NotFoundError, OpError
+from timberframe_serving.codes import as_op_error, http_status, shown
+from timberframe_serving.http import open_inference, tensorflow_serving
+from timberframe_serving.http.messages import Receive, Request, Response, Send
+from timberframe_serving.http.page import page
+from timberframe_serving.json_tensors import dumps
+from timberframe_serving.service import Service
+
+_log = logging.getLogger(__name__)
+_REQUEST_ID = re.compile(rb"[\w.:/+=\-]{1,128}")
+_OPEN = ("/v2/health/live", "/v2/health/ready", "/healthz", "/readyz", "/")
+"""Paths that need no key: what watches a server has none, and the page holds nothing that it does not ask for."""
+_METRICS = ("/metrics", "/monitoring/prometheus/metrics")
+
+
+class Application:
+    """Answers HTTP requests from a service's models."""
+
+    def __init__(self, service: Service, access_log: bool = False) -> None:
+        self._service, self._access_log = service, access_log
+
+    async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
+        """Serves one connection's request, as ASGI has it."""
+        if scope["type"] == "lifespan":
+            await _lifespan(receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1003})
+            return
+        request = Request(scope, receive, self._service.limits)
+        identifier = _identifier(request)
+        error: OpError | None = None
+        try:
+            response = await self._answer(request, scope["path"])
+        except Exception as raised:
+            error = as_op_error(raised)
+            response = Response(dumps({"error": shown(str(error))}), http_status(error))
+        further = [(b"x-request-id", identifier)] if identifier else []
+        if error is not None or self._access_log:
+            self._log(scope, response.status, identifier, error)
+            if response.status in (413, 408):
+                further.append((b"connection", b"close"))
+        await response.send(send, further)
+
+    def _log(self, scope: Mapping[str, Any], status: int, identifier: bytes, error: OpError | None) -> None:
+        facts = {
+            "request_id": (identifier or uuid.uuid4().hex.encode()).decode(),
+            "method": scope["method"],
+            "path": scope["path"][:500],
+            "status": status,
+        }
+        if error is not None:
+            facts["error"] = shown(str(error))
+        level = logging.WARNING if status >= 500 else logging.DEBUG if status == 429 else logging.INFO
+        _log.log(
+            level, "request", extra=facts
+        )  # a server that has too much to do has no time to say so of each request
+
+    async def _answer(self, request: Request, path: str) -> Response:
+        service = self._service
+        if path not in _OPEN:
+            service.keys.check(request.header(b"authorization"), request.header(b"x-api-key"))
+        found = tensorflow_serving.PATH.fullmatch(path)
+        if found is not None:
+            return await tensorflow_serving.answer(service, request, found)
+        if path == "/v2" or path.startswith("/v2/"):
+            return await open_inference.answer(service, request, path)
+        if path in _METRICS:
+            return Response(service.metrics.text().encode(), headers=[(b"content-type", b"text/plain; version=0.0.4")])
+        if path == "/healthz":
+            return Response(dumps({"live": True}))
+        if path == "/readyz":
+            return Response(dumps({"ready": service.ready}), 200 if service.ready else 503)
+        if path == "/":
+            return page()
+        raise NotFoundError(f"request: nothing is at '{path[:200]}'")
+
+
+def _identifier(request: Request) -> bytes:
+    """Returns the request's own id where it has one that can be repeated in a header and a log."""
+    value = (request.header(b"x-request-id") or "").encode("latin-1")
+    return value if _REQUEST_ID.fullmatch(value) else b""
+
+
+async def _lifespan(receive: Receive, send: Send) -> None:
+    """Answers the host's signs of start and end; models are managed outside of it."""
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            await send({"type": "lifespan.startup.complete"})
+        elif message["type"] == "lifespan.shutdown":
+            await send({"type": "lifespan.shutdown.complete"})
+            return

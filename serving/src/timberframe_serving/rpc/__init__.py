@@ -1,0 +1,1 @@
+"""The server's gRPC side: the services of all protocols over gRPC."""

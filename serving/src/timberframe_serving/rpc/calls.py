@@ -1,0 +1,67 @@
+"""What all gRPC services have in common: messages are parsed, keys checked, errors told with their codes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import grpc
+
+from timberframe_core.errors import OpError
+from timberframe_serving.codes import as_op_error, shown
+from timberframe_serving.messages import parse
+from timberframe_serving.service import Service
+
+_log = logging.getLogger(__name__)
+Method = Callable[[Any], Awaitable[Any]]
+_CODES = {code.value[0]: code for code in grpc.StatusCode}
+
+
+def handlers(service: Service, name: str, methods: Mapping[str, tuple[Any, Method]], needs_key: bool = True) -> Any:
+    """Returns the handlers of a gRPC service.
+
+    methods: by name the class of the request and what answers it. Bytes are parsed here, so that a damaged message is
+    the client's error with words, and not the server's.
+    """
+    made = {
+        method: grpc.unary_unary_rpc_method_handler(_handler(service, f"/{name}/{method}", kind, answer, needs_key))
+        for method, (kind, answer) in methods.items()
+    }
+    return grpc.method_handlers_generic_handler(name, made)
+
+
+def _handler(service: Service, path: str, kind: Any, answer: Method, needs_key: bool) -> Any:
+    async def handle(data: bytes, context: Any) -> bytes:
+        try:
+            if needs_key and service.keys.digests:
+                sent = dict(context.invocation_metadata() or ())
+                service.keys.check(_text(sent.get("authorization")), _text(sent.get("x-api-key")))
+            response = await answer(parse(kind, data))
+            serialized: bytes = response.SerializeToString()
+            return serialized
+        except Exception as raised:
+            error = as_op_error(raised)
+        _log_error(path, context, error)
+        await context.abort(_CODES[error.error_code], shown(str(error)))
+        raise AssertionError("abort raises")
+
+    return handle
+
+
+def _text(value: Any) -> str | None:
+    return value.decode("latin-1") if isinstance(value, bytes) else value
+
+
+def _log_error(path: str, context: Any, error: OpError) -> None:
+    sent = dict(context.invocation_metadata() or ())
+    identifier = (_text(sent.get("x-request-id")) or "")[:128]
+    _log.info(
+        "request",
+        extra={
+            "request_id": identifier,
+            "method": path,
+            "status": _CODES[error.error_code].name,
+            "error": shown(str(error)),
+        },
+    )
