@@ -134,7 +134,14 @@ def test_a_wheel_with_another_module_than_one_is_refused(tmp_path: Path) -> None
         wheels.check(wheel, "x86_64")
 
 
-MODULES = {"google.protobuf": "protobuf", "PIL": "pillow", "absl": "absl-py", "cupy": "cupy-cuda12x", "grpc": "grpcio"}
+MODULES = {
+    "google.protobuf": "protobuf",
+    "PIL": "pillow",
+    "absl": "absl-py",
+    "cupy": "cupy-cuda12x",
+    "grpc": "grpcio",
+    "re2": "google-re2",
+}
 """The packages of modules that have another name."""
 UNSEEN = {
     "plugins/cpu": {"cffi"},  # its compiled module imports it

@@ -22,10 +22,15 @@ SAYS = re.compile(
 
 
 def pages() -> list[Path]:
+    """Returns all pages that are kept; those of docs/reference are made by the site."""
     found = [ROOT / "README.md"]
     for room in ("core", "docs", "frontend", "sdk", "conformance", "examples", "plugins", "release"):
         found += sorted((ROOT / room).glob("**/*.md"))
-    return [p for p in found if p.name not in LEFT_OUT and not {"build", "changes"} & {*p.relative_to(ROOT).parts}]
+    return [
+        p
+        for p in found
+        if p.name not in LEFT_OUT and not {"build", "changes", "reference"} & {*p.relative_to(ROOT).parts}
+    ]
 
 
 def silent(text: str) -> bool:

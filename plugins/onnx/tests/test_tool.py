@@ -64,8 +64,11 @@ def test_compare_names_the_first_node_that_differs(
         def run(self, names: list[str], feeds: dict[str, Any]) -> list[Any]:
             return [value + (name == wrong) for name, value in self.model.run(feeds).items()]
 
+    class Options(SimpleNamespace):
+        def add_session_config_entry(self, name: str, value: str) -> None: ...
+
     levels = SimpleNamespace(ORT_DISABLE_ALL=0)
-    fake = SimpleNamespace(InferenceSession=Session, SessionOptions=SimpleNamespace, GraphOptimizationLevel=levels)
+    fake = SimpleNamespace(InferenceSession=Session, SessionOptions=Options, GraphOptimizationLevel=levels)
     monkeypatch.setitem(sys.modules, "onnxruntime", fake)
     assert main(["compare", two]) == status
     assert ("first difference: Neg 'first', output 'a'" in capsys.readouterr().out) == bool(wrong)
