@@ -153,11 +153,16 @@ def _reads_at_once(target: Target) -> Measured | None:
         x[...] = -1
         device.synchronize()
         found = device.copy_out(a)
-        if not np.array_equal(found, _numbers(1, size)):
+        late = int(np.count_nonzero(found == -1))
+        if late:
             raise CaseFailedError(
-                f"copy_in goes on reading the host array after it has returned: {np.count_nonzero(found == -1)} of "
-                f"{size} elements are those written to the array afterwards; copy_in must wait until the array is "
-                "read, or copy it first"
+                f"copy_in goes on reading the host array after it has returned: {late} of {size} elements are those "
+                "written to the array afterwards; copy_in must wait until the array is read, or copy it first"
+            )
+        if wrong := int(np.count_nonzero(found != _numbers(1, size))):
+            raise CaseFailedError(
+                f"copy_in loses elements: {wrong} of {size} are neither what the host array had nor what was written "
+                f"to it afterwards, the first at {int(np.argmax(found != _numbers(1, size)))}"
             )
     del ahead
     return None

@@ -133,19 +133,36 @@ class _OfVariables:
 
 
 def _versions(trial: Trial, case_id: str, target: Target) -> Measured | None:
-    """Each version of variables gives its own results, in later runs too, and the first ones again at the end."""
+    """Each version of variables gives its own results, in later runs too, and the first ones again at the end.
+
+    One of them begins as the version before it: what is kept must not be known by its first elements.
+    """
     first, second = trial.arrays(case_id), trial.arrays(case_id + "/other")
-    made, measured = _OfVariables(trial, case_id, first, target), None
+    third = _with_ends_of(trial.arrays(case_id + "/third"), second)
+    made, measured, before = _OfVariables(trial, case_id, first, target), None, second
     with target.session(made.graph) as session:
-        for arrays, runs in ((first, 1), (second, LASTING_RUNS), (first, 1)):
+        for arrays, runs in ((first, 1), (second, LASTING_RUNS), (third, LASTING_RUNS), (first, 1)):
             session.run(made.updates, made.feeds(arrays))
-            before = second if arrays is first else first
             with after_other_inputs({"the variable's version before": flatten(before)}):
                 made.node.judge(session.run(made.node.outputs), target, arrays)
                 for _ in range(runs):
                     session.run(made.node.outputs)
                 measured = made.node.judge(session.run(made.node.outputs), target, arrays)
+            before = arrays
     return _noted(measured, trial, first, target) if sums_products(trial.op) else measured
+
+
+def _with_ends_of(others: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
+    """Returns arrays whose second halves are those of others."""
+    made: list[Any] = []
+    for other, x in zip(others, arrays, strict=True):
+        if isinstance(x, np.ndarray):
+            changed = x.copy()
+            changed.reshape(-1)[x.size // 2 :] = other.reshape(-1)[x.size // 2 :]
+            made.append(changed)
+        else:
+            made.append(_with_ends_of(other, x))
+    return made
 
 
 def _sessions(trial: Trial, case_id: str, target: Target) -> Measured | None:

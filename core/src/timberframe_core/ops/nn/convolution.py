@@ -81,6 +81,9 @@ def conv2d_samples() -> Iterator[Sample]:
         ((1, 3, 3, 600), (3, 3, 600, 20)),
     ):
         yield Sample((Arg(shape), Arg(filter, special=False)), same)
+    unpadded = conv_attrs((1, 1), (1, 1), "VALID", "NHWC")
+    for shape, filter in (((1, 7, 7, 16), (3, 3, 16, 16)), ((2, 6, 7, 32), (3, 3, 32, 32))):  # odd and even rows
+        yield Sample((Arg(shape), Arg(filter, special=False)), unpadded)
     yield Sample((Arg((1, 1, 70001, 1)), Arg((1, 3, 1, 2), special=False)), same)
     yield Sample((Arg((1, 1, 2, 2)), Arg((1, 1, 2, 65_541), special=False)), same)
     for shape, filter in (((2, 5, 7, 3), (4, 2, 3, 5)), ((7, 4, 4, 18), (2, 2, 18, 3))):  # a side gets more padding

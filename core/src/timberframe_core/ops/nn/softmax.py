@@ -69,6 +69,9 @@ def _samples() -> Iterable[Sample]:
     for shape in ((7, 13), (3, 257)):
         yield Sample([Arg(shape, low=-100, high=100)])  # exponentials underflow, but no sum overflows
         yield Sample([Arg(shape, low=-1e4, high=-9e3)])
+    late = np.zeros((2, 3001))
+    late[0, 1400] = late[1, 3000] = 100.0  # finite rows whose maximum comes late
+    yield Sample([Arg(values=late)])
 
 
 def _errors() -> Iterable[ErrorSample]:
