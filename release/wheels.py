@@ -41,8 +41,8 @@ ARCHITECTURES = ("x86_64", "aarch64")
 GLIBC = "2.28"
 LIMITED_API = "3.11"
 REFUSED = {
-    "Darwin": "the kernels compile for macOS, but nobody has run the tests there",
-    "Windows": "the kernels compile for Windows and pass under Wine, but nobody has built the module there",
+    "Darwin": "the sources are prepared for macOS, but nobody has run the tests there",
+    "Windows": "the sources are prepared for Windows, but nobody has built the module there",
 }
 
 
