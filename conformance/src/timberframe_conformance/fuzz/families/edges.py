@@ -23,7 +23,7 @@ from timberframe_core.dtypes import BY_NAME
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.accuracy import Bound, Residual
 from timberframe_core.ops.definition.opdef import OpDef
-from timberframe_core.ops.definition.samples import Arg
+from timberframe_core.ops.definition.samples import Arg, Sample
 
 DTYPES = frozenset({
     "float16", "float32", "float64", "complex64", "complex128", "int8", "int16", "int32", "int64", "uint8", "uint16",
@@ -99,9 +99,7 @@ def draw(d: Drawer) -> str:
 
 def _op(d: Drawer) -> str:
     op, types = d.choose(_candidates())
-    sample = d.choose(
-        [s for s in samples_of(op) if is_small(s) and not s.implementation_defined and fits(op, s, types)]
-    )
+    sample = d.choose(_samples(op, types))
     defaults = {n: a.default for n, a in op.attrs.items() if not a.required}
     elementwise = bool(elementwise_shapes(op, defaults))
     inputs = []
@@ -135,7 +133,7 @@ def _candidates() -> list[tuple[OpDef, Types]]:
         ):
             continue
         for group in combinations(op).values():
-            types = [t for t in group if all(v in DTYPES for _, v in t) and _has_samples(op, t)]
+            types = [t for t in group if all(v in DTYPES for _, v in t) and _samples(op, t)]
             found += [(op, t) for t in types]
     counts: dict[str, int] = {}
     for op, _ in found:
@@ -143,8 +141,8 @@ def _candidates() -> list[tuple[OpDef, Types]]:
     return [(op, t) for i, (op, t) in enumerate(found) if counts[op.name] <= 12 or i % 4 == 0]
 
 
-def _has_samples(op: OpDef, types: Types) -> bool:
-    return any(is_small(s) and not s.implementation_defined and fits(op, s, types) for s in samples_of(op))
+def _samples(op: OpDef, types: Types) -> list[Sample]:
+    return [s for s in samples_of(op) if is_small(s) and not s.implementation_defined and fits(op, s, types)]
 
 
 def _array(d: Drawer, dtype: str, arg: Arg, elementwise: bool) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from timberframe_conformance.fuzz.families.family import Drawer, Family
+from timberframe_conformance.fuzz.families.family import Drawer, Family, indented
 
 SCALAR, ROW, PAIR, ANY = "a number", "a row of numbers", "two numbers", "a row of any length"
 """What an element is; rows of a dataset of ROW are equally long but for the last."""
@@ -36,8 +36,11 @@ def draw(d: Drawer) -> str:
         text, kind = _step(d, kind, random)
         lines.append(f"{name} = {name}{text}")
     if d.chance(0.2):
-        inner = "\n".join(f"    {line}" for line in [*lines, f"return {name}"])
-        lines = [f"def dataset():\n{inner}", f"show('elements', in_session(tf, dataset, {MOST}))"]
+        lines = [
+            "def dataset():",
+            *indented([*lines, f"return {name}"]),
+            f"show('elements', in_session(tf, dataset, {MOST}))",
+        ]
     else:
         lines += [f"show('elements', elements(tf, {name}, {MOST}))", f"show('again', elements(tf, {name}, {MOST}))"]
     return "\n".join(lines) + "\n"
