@@ -67,7 +67,7 @@ def _read(folder: Path) -> tuple[list[Judged], str]:
 
 @contextmanager
 def watched() -> Iterator[list[list[Judged]]]:
-    """Within the block, what is compared with the truth is added to the list."""
+    """Gives a list to which, within the block, what is compared with the truth is added."""
     found: list[list[Judged]] = []
 
     def note(

@@ -8,7 +8,7 @@ UPDATES = ("assign", "assign_add", "assign_sub")
 
 
 def draw(d: Drawer) -> str:
-    """A program of one kind: functions in sequence, sessions and callables in sequence, or calls from threads."""
+    """Returns a program of one kind: functions in sequence, sessions and callables in sequence, or calls from threads."""
     return d.choose([_functions, _functions, _sessions, _sessions, _threads])(d)
 
 
@@ -64,7 +64,7 @@ def _functions(d: Drawer) -> str:
 
 
 def _sessions(d: Drawer) -> str:
-    """Runs, callables and partial runs of sessions of one graph, each with its own variables."""
+    """Returns a program of runs, callables and partial runs of sessions of one graph, each with its own variables."""
     names = [d.name("v") for _ in range(d.whole(1, 3))]
     resource = d.choose([True, True, False])
     lines = ["with tf.Graph().as_default() as graph:", "    x = tf.placeholder(tf.float64, [3])"]

@@ -90,7 +90,7 @@ LIMITS = (2.0**7, 2.0**8, 2.0**15, 2.0**16, 2.0**31, 2.0**32, 2.0**53, 2.0**63, 
 
 
 def draw(d: Drawer) -> str:
-    """One op at edges, or the gradients of a function, or a cast."""
+    """Returns a program of one op at edges, or of the gradients of a function, or of a cast."""
     kind = d.whole(0, 9)
     if kind < 6:
         return _op(d)
@@ -168,7 +168,7 @@ def _edges(d: Drawer, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _special(d: Drawer, dtype: str) -> list[Any]:
-    """Special values; mostly without subnormal numbers, which TensorFlow takes for 0."""
+    """Returns special values; mostly without subnormal numbers, which TensorFlow takes for 0."""
     values = special_values(dtype)
     if dtype in ("float32", "float64") and not d.chance(0.1):
         normal = float(np.finfo(dtype).tiny)
@@ -177,7 +177,7 @@ def _special(d: Drawer, dtype: str) -> list[Any]:
 
 
 def _source(x: np.ndarray) -> str:
-    """An array as text, floats with all their digits."""
+    """Returns an array as text, floats with all their digits."""
     if x.dtype.kind == "f":
         text = f"np.array({[float(v) for v in x.ravel()]}, np.{x.dtype.name})"
     elif x.dtype.kind == "c":
@@ -193,7 +193,7 @@ def _source(x: np.ndarray) -> str:
 
 
 def _gradients(d: Drawer) -> str:
-    """First gradients, and sometimes those of their sum."""
+    """Returns a program of first gradients, and sometimes those of their sum."""
     text, count = d.choose(FUNCTIONS)
     dtype = d.choose(["float32", "float64"])
     choices = [*AROUND, *(v for v in _special(d, dtype) if np.isfinite(v) or d.chance(0.2))]

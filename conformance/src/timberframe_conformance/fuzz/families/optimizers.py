@@ -34,7 +34,7 @@ SCHEDULES = (
 
 
 def draw(d: Drawer) -> str:
-    """A program of either kind: gradients given as arrays and applied eagerly, or losses minimized in a session."""
+    """Returns a program of either kind: gradients given as arrays and applied eagerly, or losses minimized in a session."""
     return _applied(d) if d.chance(0.5) else _minimized(d)
 
 

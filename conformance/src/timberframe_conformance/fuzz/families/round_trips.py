@@ -9,7 +9,7 @@ KINDS = ("graph", "saved", "saved", "checkpoint", "checkpoint", "meta", "frozen"
 
 
 def draw(d: Drawer) -> str:
-    """A program with a function that writes and one that reads; what both show must be equal."""
+    """Returns a program with a function that writes and one that reads; what both show must be equal."""
     kind = d.choose(KINDS)
     if kind == "records":
         return _records(d)
