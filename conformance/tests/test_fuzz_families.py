@@ -24,7 +24,7 @@ if hasattr(tf, 'Session'):
 d = tf.data.Dataset.range(7)
 d = d.map(lambda x: x * 3 + 1)
 d = d.batch(2)
-show('d', elements(tf, d))
+show('d', elements(d))
 """
 """A program with a bug of the system under test: batches that are too large by one."""
 

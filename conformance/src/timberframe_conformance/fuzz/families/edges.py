@@ -146,8 +146,6 @@ def _samples(op: OpDef, types: Types) -> list[Sample]:
 
 
 def _array(d: Drawer, dtype: str, arg: Arg, elementwise: bool) -> str:
-    if dtype not in DTYPES:
-        raise KeyError(dtype)
     plain = arg.values is not None or dtype in ("bool", "string")
     if not plain and elementwise and np.prod(arg.shape):
         return _source(_edges(d, dtype, arg.shape))

@@ -70,7 +70,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def elements(tf: Any, dataset: Any, limit: int = 60) -> list[Any]:
+def elements(dataset: Any, limit: int = 60) -> list[Any]:
     """Returns the first elements of a dataset, at most `limit`."""
     if hasattr(dataset, "elements"):
         return list(dataset.elements(limit))
@@ -165,7 +165,7 @@ def _first(tf: Any, f: Callable[..., Any], at: Sequence[np.ndarray], way: str) -
     value = tf.function(f) if way == "function" else f
 
     def first(points: Sequence[np.ndarray]) -> list[np.ndarray]:
-        return [np.asarray(plain(_dense(tf, g))) for g in made(*map(tf.constant, points))]
+        return [np.asarray(plain(tf.convert_to_tensor(g))) for g in made(*map(tf.constant, points))]
 
     return first, lambda points: np.asarray(plain(value(*map(tf.constant, points))))
 
@@ -184,11 +184,7 @@ def _in_graph(tf: Any, f: Callable[..., Any], at: Sequence[np.ndarray]) -> tuple
 
 
 def _zeros_for_none(tf: Any, gradients: Sequence[Any], x: Sequence[Any]) -> list[Any]:
-    return [tf.zeros_like(v) if g is None else _dense(tf, g) for g, v in zip(gradients, x, strict=True)]
-
-
-def _dense(tf: Any, g: Any) -> Any:
-    return tf.convert_to_tensor(g)
+    return [tf.zeros_like(v) if g is None else tf.convert_to_tensor(g) for g, v in zip(gradients, x, strict=True)]
 
 
 def _judge(show: Shown, name: str, got: float, f: Callable[[float], float]) -> None:

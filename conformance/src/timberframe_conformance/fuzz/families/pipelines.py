@@ -42,7 +42,7 @@ def draw(d: Drawer) -> str:
             f"show('elements', in_session(tf, dataset, {MOST}))",
         ]
     else:
-        lines += [f"show('elements', elements(tf, {name}, {MOST}))", f"show('again', elements(tf, {name}, {MOST}))"]
+        lines += [f"show('elements', elements({name}, {MOST}))", f"show('again', elements({name}, {MOST}))"]
     return "\n".join(lines) + "\n"
 
 

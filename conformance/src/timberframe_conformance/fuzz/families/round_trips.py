@@ -203,7 +203,7 @@ def _records(d: Drawer) -> str:
     lines += ["def read(folder):", "    shown(folder)", "def shown(folder):"]
     lines += [f"    records = tf.data.TFRecordDataset(folder + '/r', compression_type={squeezed!r})"]
     lines += [f"    parsed = records.map(lambda r: tf.parse_single_example(r, {{{', '.join(specs)}}}))"]
-    lines += ["    show('elements', elements(tf, parsed))"]
+    lines += ["    show('elements', elements(parsed))"]
     return "\n".join(lines) + "\n"
 
 
