@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ if hasattr(tf, 'Session'):
 d = tf.data.Dataset.range(7)
 d = d.map(lambda x: x * 3 + 1)
 d = d.batch(2)
-show('d', elements(tf, d))
+show('d', elements(d))
 """
 """A program with a bug of the system under test: batches that are too large by one."""
 
@@ -123,6 +124,31 @@ def test_known_differences_name_families_and_reasons() -> None:
         assert difference.program or difference.message
     assert explanation("edges", "tf.math.erf(x)", "y: nan") is not None
     assert explanation("calls", "tf.math.erf(x)", "y: nan") is None
+
+
+IN_A_BRANCH = """
+@tf.custom_gradient
+def c(x):
+    return tf.sin(x), lambda dy: dy * tf.cos(x)
+def f(x):
+    return tf.reduce_sum(tf.cond(tf.reduce_sum(x) > 0.0, lambda: c(x), lambda: x))
+derivatives(tf, show, f, [[1.0, 2.0]], '{way}', second={second})
+"""
+"""A function with a gradient of its own in a branch, which TensorFlow differentiates but for twice in tf.function."""
+
+
+@pytest.mark.parametrize(("way", "second"), [("function", True), ("function", False), ("tape", True), ("graph", True)])
+def test_what_tensorflow_raises_is_known_only_where_it_does(way: str, second: bool) -> None:
+    source, raised = IN_A_BRANCH.format(way=way, second=second), "only the other raises AssertionError: (line 9)"
+    assert (explanation("tapes", source, raised) is not None) == (way == "function" and second)
+    assert explanation("tapes", source, "raises AssertionError: (line 9)") is None
+
+
+@pytest.mark.parametrize("family", ["optimizers", "pipelines", "tapes"])  # edges take a minute to draw
+def test_each_known_difference_is_of_programs_that_are_drawn(family: str) -> None:
+    drawn = [FAMILIES[family].draw(Drawer(3, i)) for i in range(600)]
+    without = [d.name for d in differences() if d.family == family and not any(re.search(d.program, s) for s in drawn)]
+    assert without == []
 
 
 def test_kinds_of_messages_leave_values_out() -> None:

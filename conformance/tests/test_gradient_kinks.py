@@ -23,7 +23,7 @@ TYPES = {"T": "float64", "Tidx": "int32", "Tindices": "int32"}
 
 
 def verdicts(target: Target, name: str) -> dict[str, str]:
-    """By the kind of points and the order; with the messages of failures."""
+    """Returns verdicts by the kind of points and the order, with the messages of failures."""
     op = registry.get(name)
     types = tuple((t, TYPES[t]) for t in op.attrs if t in TYPES)
     results = [judge_case(c, target) for cases in (kink_cases, limit_cases) for c in cases(op, types)]

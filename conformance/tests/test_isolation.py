@@ -7,13 +7,17 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from timberframe_conformance.collect import collect
+from timberframe_conformance.isolation import recording
 from timberframe_conformance.isolation.journal import cause_of_death
+from timberframe_conformance.options import Options
 from timberframe_conformance.suites import networks
-from timberframe_conformance.target import Target
+from timberframe_conformance.target import Target, open_target
 
 pytestmark = pytest.mark.slow
 
@@ -83,6 +87,17 @@ def test_a_network_as_a_whole_may_take_longer_than_other_cases(target: Target) -
     limits = {case.op == "Model": case.time_limits for case in networks.collect(target, ())}
     assert limits == {True: networks.TIME_LIMITS}
     assert networks.TIME_LIMITS > 1
+
+
+def test_a_script_of_a_case_that_hangs_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = Options("reference", ops=("Acos",), suites=("forward",), mutant="hang", timeout=1)
+    case = next(
+        c for c in collect(open_target(Options("reference")), options) if c.id.startswith("forward/Acos/float32/17")
+    )
+    recorder = SimpleNamespace(record=lambda folder: True, script=lambda folder, title, judged: f"{title}\n{judged}")
+    monkeypatch.setattr(recording, "_START_SECONDS", 10)
+    found = recording.vendor_script(cast(Target, SimpleNamespace(device=recorder)), case, options)
+    assert found == f"{case.id}\n\ndid not end within 1 s\n[]"
 
 
 def test_worker_that_leaves_is_a_crash(plugin_path: Path, tmp_path: Path) -> None:

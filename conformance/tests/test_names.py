@@ -1,4 +1,4 @@
-"""What `--device` names: devices of this process by index or by hardware, and targets."""
+"""Names that `--device` takes: devices of this process by index or by hardware, and targets."""
 
 from __future__ import annotations
 

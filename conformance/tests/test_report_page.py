@@ -162,7 +162,7 @@ def test_search_and_filters_select_ops_failures_and_cases(opened: Any) -> None:
 
 @pytest.fixture
 def small(browser: Any, tmp_path: Path) -> Any:
-    """The page of a device with two of four ops, and with one of two networks right."""
+    """Returns the page of a device with two of four ops, and with one of two networks right."""
     found = results()
     for r in found:
         if r.op in OPS[2:] or (r.op == "Tanh" and r.id.endswith("0x3#0")):

@@ -55,13 +55,20 @@ ZEROS = np.array([-0.0, 0.0, -0.0, 0.0]), np.array([0.0, -0.0, -0.0, 0.0])
 @pytest.mark.parametrize("op", ["Maximum", "Minimum"])
 def test_of_equal_zeros_a_maximum_may_give_either(op: str, dtype: str) -> None:
     x, y = (z.astype(as_dtype(dtype).numpy) for z in ZEROS)
-    judge(registry.get(op), [x, y], x)
-    judge(registry.get(op), [x, y], y)
+    for zeros in (x, y):
+        assert judge(registry.get(op), [x, y], zeros).max_ulp == 0
+    wrong = x.copy()
+    wrong[1] = 1e-3
+    with pytest.raises(CaseFailedError, match=r"1 of 4 elements differ.*; at \[1\]"):
+        judge(registry.get(op), [x, y], wrong)
 
 
 def test_a_relu_of_minus_zero_may_give_either_zero() -> None:
     x = np.array([-0.0, 0.0], np.float16)
-    judge(registry.get("Relu"), [x], x)
+    for zeros in (x, -x):
+        assert judge(registry.get("Relu"), [x], zeros).max_ulp == 0
+    with pytest.raises(CaseFailedError, match=r"1 of 2 elements differ.*; at \[0\]"):
+        judge(registry.get("Relu"), [x], np.array([-1e-3, 0.0], np.float16))
 
 
 @pytest.mark.parametrize(("op", "right"), [("Maximum", [0.0, 0.0, -0.0, 0.0]), ("Minimum", [-0.0, -0.0, -0.0, 0.0])])

@@ -84,7 +84,7 @@ class Setting:
 def make_setting(
     trial: Trial, case_id: str, target: Target, arrays: Sequence[np.ndarray | list[np.ndarray]] | None = None
 ) -> Setting:
-    """The graph for these arrays, by default some at which the function is smooth.
+    """Returns the graph for these arrays, by default some at which the function is smooth.
 
     Raises CaseFailedError if the function has no values of ordinary size.
     """
@@ -159,7 +159,7 @@ def weighted(values: Sequence[np.ndarray], weights: Sequence[np.ndarray | None])
 
 
 def is_no_derivative(op: OpDef, flat: Sequence[np.ndarray]) -> bool:
-    """Whether TensorFlow's gradient is not the derivative for these inputs, or there is no derivative."""
+    """Returns whether TensorFlow's gradient is not the derivative for these inputs, or there is no derivative."""
     if "leaves_rounding_out" in op.gradient_notes or has_free_phases(op, flat):
         return True
     indices = [x for x in flat if x.dtype.kind in "iu"]
@@ -173,7 +173,7 @@ def is_no_derivative(op: OpDef, flat: Sequence[np.ndarray]) -> bool:
 
 
 def has_free_phases(op: OpDef, flat: Sequence[np.ndarray]) -> bool:
-    """Whether results are unique up to phases only, which have no derivative."""
+    """Returns whether results are unique up to phases only, which have no derivative."""
     return "free_phases" in op.gradient_notes and any(x.dtype.kind == "c" for x in flat)
 
 

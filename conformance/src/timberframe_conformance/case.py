@@ -26,7 +26,7 @@ SUBJECTS = ("Device", "Graph", "Model")
 
 
 def is_subject(name: str) -> bool:
-    """Whether a name that stands where an op's does is no op's: one of SUBJECTS, or an installed suite's own."""
+    """Returns whether a name in the place of an op's is no op's: one of SUBJECTS, or an installed suite's own."""
     return name in SUBJECTS or ":" in name
 
 

@@ -23,12 +23,12 @@ class NoSuchCaseError(LookupError):
 
 
 def collectors() -> Mapping[str, Collector]:
-    """The suites by name that a run has where none is named."""
+    """Returns the suites by name that a run has where none is named."""
     return SUITES
 
 
 def check_names(options: Options) -> None:
-    """UsageError where a suite or an op that the options name is not known, or a suite cannot be imported."""
+    """Raises UsageError where a suite or an op that the options name is not known, or a suite cannot be imported."""
     select(",".join(options.suites), [*collectors(), *installed_suites()], "suite")
     for name in options.suites:
         if name in installed_suites():
@@ -67,7 +67,7 @@ def collect(target: Target, options: Options) -> Iterator[Case]:
 
 
 def _wanted(options: Options) -> Iterator[Collector]:
-    """The suites that the options ask for; those of installed packages are imported when it is their turn."""
+    """Yields the suites that the options ask for; those of installed packages are imported when it is their turn."""
     yield from (suite for name, suite in collectors().items() if options.wants_suite(name))
     yield from (load_suite(name) for name in options.suites if name in installed_suites())
 

@@ -164,7 +164,7 @@ def add_device(parser: argparse.ArgumentParser) -> None:
 
 
 def device_settings(given: argparse.Namespace) -> tuple[tuple[str, str], ...]:
-    """The options of the device that a command line gives; UsageError names one without a value, or given twice."""
+    """Returns the device's options of a command line; UsageError names one without a value, or given twice."""
     pairs = [("library", os.path.abspath(given.library))] if given.library else []
     for text in given.option:
         name, sign, value = text.partition("=")

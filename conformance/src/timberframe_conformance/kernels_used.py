@@ -36,7 +36,7 @@ class Lookups:
         self._computed: Mapping[str, int] = {}
         """How often the device has had each op computed by its reference before `begin`."""
         self._given_away: Mapping[tuple[str, str], int] = {}
-        """How often the device has had each op computed by others before `begin`."""
+        """Number of times that the device has had each op computed by others before `begin`."""
         self._lock = threading.Lock()
         self._registry: KernelRegistry | None = getattr(device, "kernels", None)
 
@@ -61,12 +61,12 @@ class Lookups:
             self._registry.listeners += (self._note,)
 
     def elsewhere(self) -> dict[str, str]:
-        """By op another device that has looked up a kernel of it since."""
+        """Returns by op another device that has looked up a kernel of it since."""
         with self._lock:
             return dict(self._elsewhere)
 
     def own(self) -> frozenset[str]:
-        """The ops that the device itself has looked up kernels of since."""
+        """Returns the ops that the device itself has looked up kernels of since."""
         with self._lock:
             return frozenset(op for op, kernel in self._found.values() if kernel is not None)
 
@@ -87,7 +87,7 @@ class Lookups:
         return Used(tuple(name for name in names if name), fallback)
 
     def _others(self, wanted: set[str]) -> list[str]:
-        """Who else has computed these ops in the device's name since, of all ops where none is wanted."""
+        """Returns who else has computed these ops in the device's name since, of all ops where none is wanted."""
         now = times_fallen_back(self._device.type).items()
         since = [key for key, count in now if count > self._given_away.get(key, 0)]
         return list(dict.fromkeys(by for op, by in since if op in wanted or not wanted))

@@ -1,4 +1,4 @@
-"""What `--device=NAME` names: a device of this process, or the URL of a target.
+"""Names of devices, as `--device=NAME` takes them: a device of this process, or the URL of a target.
 
 |NAME|what is judged|
 |-|-|
@@ -34,14 +34,14 @@ class DeviceName:
         return f"/device:{self.type}:{self.index}"
 
     def config(self, settings: Sequence[tuple[str, str]]) -> dict[str, Any]:
-        """What sessions must have of SessionConfig for the device to exist. settings: options of its type."""
+        """Returns what sessions must have of SessionConfig for the device to exist. settings: options of its type."""
         options = dict(settings) | ({HARDWARE: self.choice} if self.choice else {})
         counts = {"device_count": {self.type: self.index + 1}} if self.index else {}
         return counts | ({"device_options": {self.type: options}} if options else {})
 
 
 def read_name(text: str) -> DeviceName:
-    """What a text names that is no URL of a target."""
+    """Returns the device that a text names which is no URL of a target."""
     kind, _, rest = text.removeprefix("/device:").partition(":")
     if rest and not rest.isdecimal():
         return DeviceName(kind.upper(), choice=rest)
@@ -49,12 +49,12 @@ def read_name(text: str) -> DeviceName:
 
 
 def uses_choice(device: Device) -> bool:
-    """Whether a device was made for hardware that was chosen: its details then say so, as of any option in use."""
+    """Returns whether a device was made for chosen hardware: its details then say so, as of any option in use."""
     return HARDWARE in device.attributes.details
 
 
 def no_choice(text: str, named: DeviceName) -> str:
-    """What to say where devices of the type have no choice of hardware."""
+    """Returns the message where devices of the type have no choice of hardware."""
     return (
         f"device '{text}': {named.type} devices have no choice of hardware; {named.type.lower()}:INDEX is required, "
         f"or a target with the scheme '{named.type.lower()}:'"

@@ -159,7 +159,7 @@ replay({case_id!r}, device={device!r}{settings})
 
 
 def case_script(case_id: str, device: str, settings: Sequence[tuple[str, str]] = ()) -> str:
-    """For cases that are more than one op on some inputs: runs the case itself, by its id.
+    """Returns a script that runs a case by its id, for cases that are more than one op on some inputs.
 
     settings: options of the device.
     """
@@ -168,7 +168,7 @@ def case_script(case_id: str, device: str, settings: Sequence[tuple[str, str]] =
 
 
 def one_line(case_id: str, device: str, settings: Sequence[tuple[str, str]] = ()) -> str:
-    """The command that shows the script of a case. settings: options of the device."""
+    """Returns the command that shows the script of a case. settings: options of the device."""
     options = [
         f" --library {shlex.quote(value)}" if name == "library" else f" --option {shlex.quote(f'{name}={value}')}"
         for name, value in settings

@@ -137,7 +137,7 @@ class Target:
         return not self._lacking(op, types)
 
     def _lacking(self, op: OpDef, types: Types) -> list[str]:
-        """The dtypes of moved tensors that the device does not declare; it holds quantized ones as their integers."""
+        """Returns the dtypes of moved tensors that the device does not declare; quantized ones are their integers."""
         held = self.device.attributes.dtypes
         planned = {a.type_attr for a in op.inputs if a.name in op.shape_inputs}
         moved = {a.type_attr for a in (*op.inputs, *op.outputs) if a.name not in op.shape_inputs}
@@ -251,7 +251,10 @@ def _open(options: Options) -> Target:
 
 
 def _in_target(url: str, settings: Sequence[tuple[str, str]]) -> Device | None:
-    """The first device of a target, None where the name is no URL of one. settings: options, of which it takes none."""
+    """Returns the first device of a target, None where the name is no URL of one.
+
+    settings: options, of which it takes none.
+    """
     if url.partition(":")[0] == PROCESSES:
         register_target(PROCESSES, process_target)
     try:
@@ -265,7 +268,7 @@ def _in_target(url: str, settings: Sequence[tuple[str, str]]) -> Device | None:
 
 
 def _absence(name: str, kind: str, devices: list[Device], failures: Mapping[str, BaseException]) -> str:
-    """Why there is no such device, and what there is. failures: of plugins, when it was asked for."""
+    """Returns why there is no such device, and what there is. failures: of plugins, when it was asked for."""
     known = ", ".join(d.spec for d in devices) or "none"
     reasons = [f"plugin '{plugin}' failed: {describe_failure(e)}" for plugin, e in failures.items()]
     if kind.lower() not in loader.registry.plugins and kind.upper() not in {d.type for d in devices}:

@@ -1,4 +1,4 @@
-"""What others than a device's hardware compute in its name: reports show it, and it counts for no level."""
+"""Notes of what others than a device's hardware compute in its name: reports show it, and it counts for no level."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def note_fallback(device_type: str, op: str, by: str) -> None:
 
 
 def times_fallen_back(device_type: str) -> Mapping[tuple[str, str], int]:
-    """How often each op has been computed by each other, for devices of this type in this process and so far."""
+    """Returns how often each op has been computed by each other, for devices of this type in this process so far."""
     with _counting:
         return {(op, by): count for (kind, op, by), count in _noted.items() if kind == device_type}

@@ -11,7 +11,7 @@ from timberframe_core.config import ACCELERATORS
 from timberframe_core.errors import InvalidArgumentError
 
 HARDWARE = "hardware"
-"""The option by which a plugin is told which of several kinds of hardware its devices are; `conformance run
+"""The option by which a plugin learns which of several kinds of hardware its devices are; `conformance run
 --device=TYPE:CHOICE` sets it to CHOICE."""
 ANY_ACCELERATOR = "GPU"
 """What TensorFlow's programs call every accelerator in `device_count`."""

@@ -47,7 +47,7 @@ class Curve:
         return float(np.polyfit(sizes, times, 1)[0])
 
     def to_dict(self) -> dict[str, Any]:
-        """The curve as JSON holds it."""
+        """Returns the curve as JSON holds it."""
         shown = {str(size): seconds for size, seconds in self.seconds.items()}
         return {"program": self.program, "part": self.part, "side": self.side, "seconds": shown,
                 "exponent": None if math.isnan(self.exponent) else self.exponent}  # fmt: skip
@@ -96,7 +96,7 @@ def _ours(name: str, size: int) -> Mapping[str, list[float]]:
 
 
 def _theirs(python: str, name: str, size: int) -> Mapping[str, list[float]]:
-    """What TensorFlow takes, in a process of its own; nothing where it fails or takes too long."""
+    """Returns the seconds that TensorFlow takes, in a process of its own; none where it fails or takes too long."""
     command = [python, growth_programs.__file__, name, str(size), str(REPEATS)]
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     try:
@@ -109,7 +109,7 @@ def _theirs(python: str, name: str, size: int) -> Mapping[str, list[float]]:
 
 
 def _table(curves: Sequence[Curve]) -> Table:
-    """A line for each part of a program and each side: the sizes, the medians, the exponent."""
+    """Returns a line for each part of a program and each side: the sizes, the medians, the exponent."""
     table = Table(box=None, pad_edge=False)
     for column in ("program", "part", "side", "sizes", "medians", "exponent"):
         table.add_column(column)

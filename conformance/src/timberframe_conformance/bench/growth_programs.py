@@ -51,7 +51,7 @@ def _imported(tf: Any, build: Callable[[Any], Any]) -> Times:
 
 
 def chain(tf: Any, size: int) -> Times:
-    """A chain of so many nodes, additions of a constant and tanh in turn."""
+    """Times a chain of `size` nodes, additions of a constant and tanh in turn."""
 
     def build(x: Any) -> Any:
         one = tf.constant(1.0)
@@ -63,7 +63,7 @@ def chain(tf: Any, size: int) -> Times:
 
 
 def wide(tf: Any, size: int) -> Times:
-    """So many nodes of one input, added up a hundred at a time."""
+    """Times `size` nodes of one input, added up a hundred at a time."""
 
     def build(x: Any) -> Any:
         parts = [tf.tanh(x) for _ in range(size)]
@@ -75,7 +75,7 @@ def wide(tf: Any, size: int) -> Times:
 
 
 def variables(tf: Any, size: int) -> Times:
-    """The first step of Adam over so many variables of four floats."""
+    """Times the first step of Adam over `size` variables of four floats."""
     parts = Parts()
     with tf.Graph().as_default(), tf.Session() as session:
         made = [tf.get_variable(f"v{i}", [4], tf.float32, tf.ones_initializer()) for i in range(size)]
@@ -89,7 +89,10 @@ def variables(tf: Any, size: int) -> Times:
 
 
 def _nested(tf: Any, size: int, within: Callable[[Any, Any, Any], Any]) -> Times:
-    """Bodies within bodies, `size` deep, and their gradient. within: puts what a function makes of a value into one."""
+    """Times bodies within bodies, `size` deep, and their gradient.
+
+    within: puts what a function makes of a value into one.
+    """
     parts = Parts()
 
     def nest(depth: int, value: Any) -> Any:
@@ -107,12 +110,12 @@ def _nested(tf: Any, size: int, within: Callable[[Any, Any, Any], Any]) -> Times
 
 
 def branches(tf: Any, size: int) -> Times:
-    """Branches within branches, so many levels deep."""
+    """Times branches within branches, `size` levels deep."""
     return _nested(tf, size, lambda tf, v, inner: tf.cond(v > -1e9, lambda: inner(v * 1.01), lambda: v))
 
 
 def loops(tf: Any, size: int) -> Times:
-    """Loops of one iteration within loops, so many levels deep."""
+    """Times loops of one iteration within loops, `size` levels deep."""
 
     def within(tf: Any, value: Any, inner: Any) -> Any:
         return tf.while_loop(lambda i, _: i < 1, lambda i, v: (i + 1, inner(v)), [tf.constant(0), value])[1]
@@ -121,7 +124,7 @@ def loops(tf: Any, size: int) -> Times:
 
 
 def shapes(tf: Any, size: int) -> Times:
-    """So many shapes of a feed: the first run of each, and a second turn."""
+    """Times `size` shapes of a feed: the first run of each, and a second turn."""
     parts = Parts()
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [None, 4])
@@ -146,7 +149,7 @@ PROGRAMS: dict[str, tuple[Callable[[Any, int], Times], tuple[int, ...]]] = {
 
 
 def measure(tf: Any, name: str, size: int, repeats: int) -> dict[str, list[float]]:
-    """The seconds of each part of a program, once for each repeat."""
+    """Returns the seconds of each part of a program, once for each repeat."""
     program, found = PROGRAMS[name][0], dict[str, list[float]]()
     for _ in range(repeats):
         gc.collect()

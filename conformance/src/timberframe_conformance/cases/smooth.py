@@ -116,7 +116,7 @@ class Candidate:
 
 @functools.lru_cache(8)
 def candidates(op: OpDef) -> list[Candidate]:
-    """The op's small samples."""
+    """Returns the op's small samples."""
     own = len(own_samples(op))
     return [
         Candidate(k, s, _size(s), frozenset(_features(s)), k < own)

@@ -26,7 +26,7 @@ NOT_TRIED = "other values are not tried"
 SAME_OUTPUTS = "other values give the same outputs"
 
 MOST_COMPARED = 3
-"""How many times values are drawn again: of few elements that are true or false, two draws often have the same."""
+"""Number of further draws of values: of few elements that are true or false, two draws often have the same."""
 MOST_EVALUATED = 2_000
 """Of trials with more input elements shapes alone are looked at: random values of that number differ."""
 

@@ -31,9 +31,14 @@ def run_in_child(case: Case, options: Options) -> Result:
             return Result(**json.loads(line.removeprefix(MARK)))
     if _TIMED_OUT in done.stderr:
         return _timed_out(result, limit)
-    last = [line for line in done.stderr.splitlines() if line.strip()][-1:] or [""]
-    result.message = f"the process of this case ended with status {done.returncode}: {last[0]}"
+    result.message = f"the process of this case ended with status {done.returncode}: {last_line(done.stderr)}"
     return result
+
+
+def last_line(text: str) -> str:
+    """Returns the last line that is not blank, "" if there is none."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else ""
 
 
 def _timed_out(result: Result, limit: float) -> Result:

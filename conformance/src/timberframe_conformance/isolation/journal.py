@@ -38,7 +38,7 @@ class Journal:
         faulthandler.enable(file=self._trace, all_threads=False)
 
     def begin(self, case_id: str, time_limits: int = 1) -> None:
-        """Notes that a case begins, and starts the watchdog, which ends it after so many time limits."""
+        """Notes that a case begins, and starts the watchdog, which ends it after `time_limits` times the limit."""
         os.write(self._file, f"begin {case_id}\n".encode())
         if self.timeout is not None:
             faulthandler.dump_traceback_later(time_limits * self.timeout, exit=True, file=self._trace)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from timberframe_conformance.case import Case
+from timberframe_conformance.isolation.child import last_line
 from timberframe_conformance.options import Options
 from timberframe_conformance.tolerance import compare
 from timberframe_conformance.tolerance.rounding import round_to
@@ -26,12 +27,13 @@ if TYPE_CHECKING:
 
 _JUDGED, _MESSAGE = "judged.npz", "message.txt"
 _START_SECONDS = 60
+"""Seconds that such a process may take until its case begins, and to end."""
 
 
 def vendor_script(target: Target, case: Case, options: Options) -> str | None:
-    """A script of a case in the words of the device's vendor; None where the device writes none, or ran nothing.
+    """Returns a script of a case in the words of the device's vendor; None where it writes none, or ran nothing.
 
-    The case runs in a process of its own, which it may end.
+    The case runs in a process of its own, which it may end, or keep from ending.
     """
     with tempfile.TemporaryDirectory() as folder:
         if not target.device.record(folder):
@@ -39,18 +41,18 @@ def vendor_script(target: Target, case: Case, options: Options) -> str | None:
         command = [
             sys.executable, "-m", "timberframe_conformance.isolation.recording", options.to_json(), case.id, folder,
         ]  # fmt: skip
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=options.timeout + _START_SECONDS, check=False
-        )
+        limit = case.time_limits * options.timeout
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=limit + _START_SECONDS, check=False)
+            ended = f"the process ends with status {done.returncode}: {last_line(done.stderr)}"
+        except subprocess.TimeoutExpired:
+            ended = f"did not end within {limit:g} s"
         judged, message = _read(Path(folder))
-        if not message:
-            last = [line for line in done.stderr.splitlines() if line.strip()][-1:] or [""]
-            message = f"the process ends with status {done.returncode}: {last[0]}"
-        return target.device.script(folder, f"{case.id}\n\n{message}", judged) or None
+        return target.device.script(folder, f"{case.id}\n\n{message or ended}", judged) or None
 
 
 def _read(folder: Path) -> tuple[list[Judged], str]:
-    """What a process has judged last, and the verdict; no message where it has ended before."""
+    """Returns what a process has judged first, and the verdict; no message where it has ended before."""
     file = folder / _MESSAGE
     if not file.exists():
         return [], ""
@@ -65,7 +67,7 @@ def _read(folder: Path) -> tuple[list[Judged], str]:
 
 @contextmanager
 def watched() -> Iterator[list[list[Judged]]]:
-    """Within the block, what is compared with the truth is added to the list."""
+    """Gives a list to which, within the block, what is compared with the truth is added."""
     found: list[list[Judged]] = []
 
     def note(

@@ -137,7 +137,7 @@ def _(c: Call) -> Any:
 
 
 def _fits(x: np.ndarray, value: Value, output: Any) -> bool:
-    """Whether an array may be a result; of one whose size the kernel decides, up to the memory that there is."""
+    """Returns whether an array may be a result; where the kernel decides on the size, up to the memory there."""
     return x.size <= math.prod(output.shape) if value.dynamic else x.shape == tuple(output.shape)
 
 

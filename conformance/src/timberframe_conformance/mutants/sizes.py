@@ -16,7 +16,7 @@ _UINT8 = ("uint8",)
 
 
 def _signed(count: int) -> int:
-    """A count as an int of C holds it."""
+    """Returns a count as an int of C holds it."""
     return ctypes.c_int32(count).value
 
 

@@ -13,19 +13,19 @@ _LETTER, _PAD = 6.6, 8
 
 
 def badge_name(run: Run, level: str) -> str:
-    """The name of its file: CPU-0-core.svg, or ORT-CPUExecutionProvider-core.svg where the hardware was chosen."""
+    """Returns its file's name: CPU-0-core.svg, or ORT-CPUExecutionProvider-core.svg where the hardware was chosen."""
     return f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', device_label(run))}-{level}.svg"
 
 
 def device_heading(run: Run) -> str:
-    """What the list of devices calls a device: its name in graphs, or what `--device` chose its hardware by."""
+    """Returns what the list of devices calls a device: its name in graphs, or what `--device` chose its hardware by."""
     hardware = run.device.get("details", {}).get(HARDWARE)
     spec = str(run.device["spec"])
     return f"{spec.removeprefix('/device:').partition(':')[0].lower()}:{hardware}" if hardware else spec
 
 
 def device_label(run: Run) -> str:
-    """What reports call a device: type and index, or type and hardware where that was chosen."""
+    """Returns what reports call a device: type and index, or type and hardware where that was chosen."""
     name = str(run.device["spec"].removeprefix("/device:"))
     hardware = run.device.get("details", {}).get(HARDWARE)
     return f"{name.partition(':')[0]}:{hardware}" if hardware else name

@@ -131,7 +131,7 @@ def _detail(case_id: str) -> str:
 
 
 def _networks(runs: Sequence[Run], index: dict[str, int]) -> dict[str, list[dict[str, Any]]]:
-    """By level, the networks that were run as a whole, each with the number of its case."""
+    """Returns by level the networks that were run as a whole, each with the number of its case."""
     found: dict[str, dict[str, int]] = {}
     for r in (r for run in runs for r in run.results):
         if (r.suite, r.op) == ("networks", "Model"):

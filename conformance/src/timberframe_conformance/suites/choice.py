@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 MOST_COMBINATIONS = 3
-"""Of dtypes of an op that are looked at for trials without weaknesses."""
+"""Number of combinations of dtypes of an op that are looked at for trials without weaknesses."""
 Preference = Callable[[Sequence[Trial]], list[Trial]]
 """The trials that serve a purpose, the best first."""
 
@@ -56,7 +56,7 @@ def chosen(
 def _in_one_of(
     target: Target, op: OpDef, combinations: Sequence[Types], preferences: Sequence[Preference]
 ) -> list[Trial]:
-    """The trials in the first dtypes in which they have no weaknesses; of a Bitcast in two dtypes, which is no copy."""
+    """Returns the trials in the first dtypes in which they have no weaknesses: of a Bitcast in two, not a copy."""
     first: list[Trial] | None = None
     for types in combinations[:MOST_COMBINATIONS]:
         found = trials_in(op, types)

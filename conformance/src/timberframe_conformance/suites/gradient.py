@@ -136,7 +136,7 @@ Run = Callable[[Trial, str, "Target"], Measured | None]
 
 
 def _plain_cases(op: OpDef, combinations: Sequence[Types], what: str, run: Run) -> Iterator[Case]:
-    """One case, in float32 if possible, and with floating inputs and outputs."""
+    """Yields one case, in float32 if possible, and with floating inputs and outputs."""
     ranked = sorted(combinations, key=lambda t: (-sum(v in FORMATS for _, v in t), "float32" not in floating(t)))
     for types in ranked[:1]:
         fitting = [(k, s) for k, s in enumerate(samples_of(op)) if fits(op, s, types)]

@@ -46,7 +46,7 @@ SAMPLES = 4
 ROWS = 6
 """Elements of the result that are judged."""
 RELATIVE = 1e-6
-"""What a gradient may differ by beside the bound of a slope, as a fraction of the slopes and of the function."""
+"""Error that a gradient may have beside the bound of a slope, as a fraction of the slopes and of the function."""
 
 ABSOLUTE = 2.0**-40
 NEARBY, NEAR, STEP = 64, 2.0**-16, 2.0**-26
@@ -54,11 +54,11 @@ NEARBY, NEAR, STEP = 64, 2.0**-16, 2.0**-26
 
 Arrays = Sequence[np.ndarray]
 Direction = dict[int, np.ndarray]
-"""What is added to the inputs, by position."""
+"""Arrays that are added to the inputs, by position."""
 
 
 def kink_cases(op: OpDef, types: Types) -> Iterator[Case]:
-    """A case of first gradients at zeros, one at ties, and one of second gradients at zeros."""
+    """Yields a case of first gradients at zeros, one at ties, and one of second gradients at zeros."""
     if isinstance(op.accuracy, Residual):  # eigenvectors and the like are not unique where eigenvalues tie
         return
     samples = kink_samples(op, types, SAMPLES)
@@ -111,7 +111,7 @@ def _judge(
 
 
 def _has_value(trial: Trial, arrays: Sequence[np.ndarray | list[np.ndarray]]) -> bool:
-    """Whether the op takes these inputs; a singular matrix, for one, is an error."""
+    """Returns whether the op takes these inputs; a singular matrix, for one, is an error."""
     try:
         evaluate(trial.op, trial.attrs(arrays), [widen(x) for x in flatten(arrays)])
     except InvalidArgumentError:
@@ -178,7 +178,7 @@ def _seeds(row: int | None, like: Arrays) -> list[np.ndarray]:
 
 
 def _compare(setting: Setting, function: Function, rng: np.random.Generator) -> int:
-    """The number of slopes that are determined; raises CaseFailedError where a gradient lies outside its sides."""
+    """Returns the number of determined slopes; raises CaseFailedError where a gradient lies outside its sides."""
     start = [widen(x) for x in setting.flat]
     at_start = function.of(start)
     rows = np.sort(rng.permutation(at_start.size)[:ROWS])
@@ -230,7 +230,7 @@ class Sides:
     jumps: np.ndarray
 
     def allow(self, declared: np.ndarray) -> np.ndarray:
-        """Whether each slope lies between them; where the function jumps there need be none."""
+        """Returns whether each slope lies between them; where the function jumps there need be none."""
         inside = (declared >= self.low - self.slack) & (declared <= self.high + self.slack)
         return np.asarray(inside | (self.jumps & np.isnan(declared)))
 
@@ -265,7 +265,7 @@ def _slopes_nearby(
 
 
 def _along(setting: Setting, gradients: Arrays, direction: Direction) -> float:
-    """The slope that gradients declare along a direction."""
+    """Returns the slope that gradients declare along a direction."""
     total = 0.0
     for position, gradient in zip(setting.positions, gradients, strict=True):
         if position in direction:
@@ -275,7 +275,7 @@ def _along(setting: Setting, gradients: Arrays, direction: Direction) -> float:
 
 
 def _directions(setting: Setting, function: Function, rng: np.random.Generator) -> Iterator[tuple[str, Direction]]:
-    """Single elements, and all of them; with what a message calls them."""
+    """Yields single elements, and all of them; with what a message calls them."""
     constant = positions_of(setting.op.constant_inputs, setting.op.inputs, setting.attrs)
     names = dict(zip(setting.positions, setting.names, strict=True))
     moving = [p for p in setting.positions if p not in constant and setting.flat[p].dtype.kind == "f"]

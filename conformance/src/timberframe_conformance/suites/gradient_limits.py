@@ -33,12 +33,12 @@ COMPLEX = frozenset({"complex64", "complex128"})
 NEAR = (0.0, 0.5, 1.0, 2.0, -0.5, -1.0, -2.0)
 FAR = (30.0, -30.0, 800.0, -800.0, 1e8, -1e8, 1e200, -1e200)
 STEP, PRECISION = 2.0**-40, 1024
-"""Of differences, and the bits that hold the largest argument and the step's square."""
+"""Step of differences, and the bits that hold the largest argument and the step's square."""
 SLACK, ABSOLUTE = 1e-6, 2.0**-45
 
 
 def limit_cases(op: OpDef, types: Types) -> Iterator[Case]:
-    """A case of the first gradient, for a function of one or two real arguments that is in the table."""
+    """Yields a case of the first gradient, for a function of one or two real arguments that is in the table."""
     if floating(types) & COMPLEX:
         return
     if precise.has_function(op.name) and 1 <= len(op.inputs) <= 2 and len(op.outputs) == 1:
@@ -83,7 +83,7 @@ def _judge(trial: Trial, case_id: str, target: Target) -> Measured | None:
 
 
 def _along(op: str, at: Sequence[float], position: int, attrs: Any) -> Callable[[Any], Any | None]:
-    """The function of what is added to one argument; None where it has no real value."""
+    """Returns the function of what is added to one argument; None where it has no real value."""
 
     def f(t: Any) -> Any | None:
         moved = [mpmath.mpf(x) + t if k == position else mpmath.mpf(x) for k, x in enumerate(at)]
@@ -94,14 +94,14 @@ def _along(op: str, at: Sequence[float], position: int, attrs: Any) -> Callable[
 
 
 def _slopes(op: str, at: Sequence[float], position: int, attrs: Any) -> tuple[float, float]:
-    """Those on the right and on the left; NaN where they are not determined."""
+    """Returns the slopes on the right and on the left; NaN where they are not determined."""
     f = _along(op, at, position, attrs)
     with mp.workprec(PRECISION):
         return precise_side(f, 1, mpmath.mpf(STEP)), precise_side(f, -1, mpmath.mpf(STEP))
 
 
 def _jumps(op: str, at: Sequence[float], position: int, attrs: Any) -> bool:
-    """Whether both sides have a value, and these differ."""
+    """Returns whether both sides have a value, and these differ."""
     f = _along(op, at, position, attrs)
     with mp.workprec(PRECISION):
         right, left = f(mpmath.mpf(STEP)), f(-mpmath.mpf(STEP))

@@ -22,7 +22,7 @@ ENTRY_POINT_GROUP = "timberframe.suites"
 
 @cache
 def installed_suites() -> Mapping[str, EntryPoint]:
-    """The entry points of installed suites by their names."""
+    """Returns the entry points of installed suites by their names."""
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
 
 

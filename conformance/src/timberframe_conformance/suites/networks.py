@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 SUITE = "networks"
 TIME_LIMITS = 4
-"""Of a network as a whole: a device may have to compile some hundred programs for its first run."""
+"""Time limits of a network as a whole: a device may have to compile some hundred programs for its first run."""
 STEPS = 2
 """Of a training network."""
 DRAWS = 2

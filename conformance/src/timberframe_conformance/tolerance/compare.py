@@ -31,7 +31,8 @@ from timberframe_sdk.reference import widen
 watchers: list[
     Callable[[Sequence[Any], Sequence[np.ndarray], Sequence[np.ndarray | None], Sequence[np.dtype]], None]
 ] = []
-"""Called with what is compared: outputs, what they must be, the error that is allowed, None where that is none."""
+"""Functions that are called with what is compared: outputs, what they must be, the allowed error (None for none),
+and dtypes."""
 
 
 @dataclass

@@ -21,7 +21,7 @@ DETERMINED = 1e-4
 
 
 def _slope_weights(count: int) -> list[Fraction]:
-    """What the values at 1, 2, ..., count are multiplied with: the derivative at 0 of the polynomial through them."""
+    """Returns the weights of values at 1, 2, ..., count in the derivative at 0 of the polynomial through them."""
     harmonic = sum((Fraction(1, k) for k in range(1, count + 1)), Fraction(0))
     return [(-1) ** k * comb(count, k) * (harmonic - Fraction(1, k)) for k in range(1, count + 1)]
 
@@ -46,7 +46,7 @@ class Side:
 
 
 def side(f: Callable[[float], np.ndarray], sign: int) -> Side:
-    """The slopes of f, which gives an array for a number, at 0 from the right (sign 1) or the left (sign -1)."""
+    """Returns the slopes of f, an array for each number, at 0 from the right (sign 1) or the left (sign -1)."""
     found = np.array([f(sign * k * STEP) for k in range(1, len(MOST) + 1)])
     with np.errstate(all="ignore"):
         most, fewer, limits = np.tensordot(TABLE, found, 1)
@@ -58,7 +58,7 @@ def side(f: Callable[[float], np.ndarray], sign: int) -> Side:
 
 
 def precise_side(f: Callable[[Any], Any | None], sign: int, step: Any) -> float:
-    """The same of one function of an mpmath number, by the steps that `step` is; NaN where it is not determined.
+    """Returns the slope of one function of an mpmath number in the same way; NaN where it is not determined.
 
     f gives None where it has no value.
     """

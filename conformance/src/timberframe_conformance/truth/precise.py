@@ -38,7 +38,7 @@ def evaluate(op: str, arguments: Sequence[Any], attrs: Mapping[str, Any] = Mappi
 
 
 def value_at(op: str, arguments: Sequence[Any], attrs: Mapping[str, Any]) -> Any | None:
-    """The op of mpmath numbers, in the precision that the caller sets; None if mpmath cannot evaluate it."""
+    """Returns the op of mpmath numbers, in the precision that the caller sets; None if mpmath cannot evaluate it."""
     numbers = {name: mpmath.mpf(float(np.float32(v))) for name, v in attrs.items() if isinstance(v, float)}
     numbers |= {name: v for name, v in attrs.items() if isinstance(v, int)}
     try:

@@ -53,7 +53,7 @@ def bench_models(given: argparse.Namespace, console: Console, target: Any, clear
 def _planned(
     given: argparse.Namespace, batches: Sequence[int], target: Any, results: Results
 ) -> tuple[list[tuple[Row, Callable[[Row], Row]]], list[str]]:
-    """The rows that the options select, each with what measures it, and why peers are left out."""
+    """Returns the rows that the options select, each with what measures it, and why peers are left out."""
     wanted = None if given.vs is None else split_names(given.vs)
     if not given.models:
         peers, absent = installed(PEERS if wanted is None else wanted)
@@ -70,7 +70,7 @@ def _planned(
 
 
 def _profiled(given: argparse.Namespace, device: str) -> list[tuple[Row, Callable[[], catalogue.Model]]]:
-    """The rows that the options select, each with what makes its model."""
+    """Returns the rows that the options select, each with what makes its model."""
     batches = given.batch or (1,)
     if given.models:
         rows = files.rows(given.models, batches)

@@ -43,7 +43,7 @@ Reader = Callable[[Path, str, int, Mapping[str, int]], FileModel]
 
 
 def readers() -> dict[str, EntryPoint]:
-    """By suffix the entry points of those who read files."""
+    """Returns by suffix the entry points of those who read files."""
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
 
 
@@ -62,18 +62,18 @@ def read(path: Path, device: str, batch: int, given: Mapping[str, int]) -> FileM
 
 
 def peers_of(models: Sequence[FileModel], wanted: Sequence[str] | None) -> tuple[list[str], list[str]]:
-    """Those peers that some of the models can be opened in, and why the others are left out."""
+    """Returns the peers that some of the models can be opened in, and why the others are left out."""
     known = tuple(dict.fromkeys(peer for model in models for peer in model.peers))
     return find_peers(known if wanted is None else wanted, known, "runs no such files", lambda peer: "")
 
 
 def rows(paths: Sequence[Path], batches: Sequence[int]) -> list[Row]:
-    """An empty row for each file and batch."""
+    """Returns an empty row for each file and batch."""
     return [Row(path.stem, batch, INFERENCE) for path in paths for batch in batches]
 
 
 def openers(read_model: FileModel, sides: Sides, peers: Sequence[str]) -> Iterator[tuple[str, Callable[[], Side]]]:
-    """By name what opens each side of a model; a side that cannot be opened raises then."""
+    """Yields by name what opens each side of a model; a side that cannot be opened raises then."""
     yield DEVICE, lambda: _side(DEVICE, sides.device_call(read_model.model))
     for name in peers:
         if name in read_model.peers:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from timberframe_conformance.fuzz.families.family import Drawer, Family
+from timberframe_conformance.fuzz.families.family import Drawer, Family, indented
 
 UPDATES = ("assign", "assign_add", "assign_sub")
 
 
 def draw(d: Drawer) -> str:
-    """A program of one kind: functions in sequence, sessions and callables in sequence, or calls from threads."""
+    """Returns a program of one kind: functions in sequence, sessions and callables in sequence, or calls from threads."""
     return d.choose([_functions, _functions, _sessions, _sessions, _threads])(d)
 
 
@@ -53,8 +53,7 @@ def _functions(d: Drawer) -> str:
         if made and d.chance(0.3):
             body.insert(d.whole(0, len(body)), f"x = {d.choose(made)}(x * 0.0 + 1.0)")
         body.append(f"return {d.choose(names)} + x * {d.whole(-2, 2)}.0")
-        text = "\n".join("    " + line for part in body for line in part.split("\n"))
-        lines.append(("@tf.function\n" if d.chance(0.8) else "") + f"def {name}(x):\n{text}")
+        lines += [*["@tf.function"] * d.chance(0.8), f"def {name}(x):", *indented(body)]
         made.append(name)
     for _ in range(d.whole(2, 6)):
         lines.append(f"show('result', {d.choose(made)}(tf.constant({_value(d, (3,))})))")
@@ -65,7 +64,7 @@ def _functions(d: Drawer) -> str:
 
 
 def _sessions(d: Drawer) -> str:
-    """Runs, callables and partial runs of sessions of one graph, each with its own variables."""
+    """Returns a program of runs, callables and partial runs of sessions of one graph, each with its own variables."""
     names = [d.name("v") for _ in range(d.whole(1, 3))]
     resource = d.choose([True, True, False])
     lines = ["with tf.Graph().as_default() as graph:", "    x = tf.placeholder(tf.float64, [3])"]
@@ -112,7 +111,7 @@ def _sessions(d: Drawer) -> str:
 
 
 def _threads(d: Drawer) -> str:
-    """Threads that add to, assign and read one variable; `linearizable` judges what they saw."""
+    """Threads that add to, assign and read one variable; `in_threads` judges what they saw."""
     count, each = d.whole(2, 3), d.whole(2, 4)
     kinds = [("add", 1, 9), ("add", 1, 9), ("assign", 10, 99), ("read", 0, 0)]
     lines = []

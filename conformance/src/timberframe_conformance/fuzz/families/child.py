@@ -29,7 +29,7 @@ for _name, _value in {
 
 
 def encoded(x: np.ndarray) -> list[Any]:
-    """An array in what JSON has."""
+    """Returns an array in what JSON has."""
     if x.dtype.kind in "OSU":
         flat = [v if isinstance(v, bytes) else str(v).encode() for v in x.ravel().tolist()]
         return ["string", list(x.shape), [base64.b64encode(v).decode() for v in flat]]
@@ -37,7 +37,7 @@ def encoded(x: np.ndarray) -> list[Any]:
 
 
 def run(tf: Any, helpers: Any, request: dict[str, Any], device: str) -> dict[str, Any]:
-    """What a program shows, and its error, "" if there is none."""
+    """Returns what a program shows, and its error, "" if there is none."""
     show = helpers.Shown()
     names = {"tf": tf, "np": np, "show": show, "__name__": "program"}
     names |= {n: getattr(helpers, n) for n in ("elements", "in_session", "derivatives", "in_threads")}

@@ -1,4 +1,4 @@
-"""What `conformance fuzz` does with families."""
+"""Families of programs in `conformance fuzz`: which are run, for how long, and what is printed of them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ GRAPHS = "graphs"
 
 SECONDS_SHARE = 1 / 25
 PROGRAMS_SHARE = 1 / 20
-"""How much of the time, or of the number of programs, each family gets where none is named, beside random graphs."""
+"""Share of the time, or of the number of programs, that each family gets where none is named, beside random graphs."""
 
 
 def chosen(given: argparse.Namespace, is_cpu: bool) -> tuple[str, ...]:
-    """The families to run: those named, else all on a CPU, unless options ask for what graphs alone have."""
+    """Returns the families to run: those named, else all on a CPU, unless options ask for what graphs alone have."""
     names = tuple(n for n in given.family.split(",") if n)
     unknown = [n for n in names if n not in FAMILIES and n != GRAPHS]
     if unknown:
@@ -37,7 +37,7 @@ def chosen(given: argparse.Namespace, is_cpu: bool) -> tuple[str, ...]:
 
 
 def check_peer(given: argparse.Namespace) -> str:
-    """The interpreter that has TensorFlow, "" where none is asked for."""
+    """Returns the interpreter that has TensorFlow, "" where none is asked for."""
     if not given.vs:
         return ""
     if not given.peer:
@@ -73,7 +73,7 @@ def run(given: argparse.Namespace, names: tuple[str, ...], seed: int, device: st
 
 
 def _amount(given: argparse.Namespace) -> tuple[int, float]:
-    """How many programs of a family, and for how many seconds."""
+    """Returns the number of programs of a family, and its seconds."""
     alone = bool(given.family)
     if given.programs is not None:
         return (given.programs if alone else int(given.programs * PROGRAMS_SHARE)), 1e9
@@ -82,7 +82,7 @@ def _amount(given: argparse.Namespace) -> tuple[int, float]:
 
 
 def summary(outcome: FamilyOutcome) -> str:
-    """One line: what was judged, what known differences explain, what failed."""
+    """Returns one line: what was judged, what known differences explain, what failed."""
     explained = ", ".join(f"{name}: {count}" for name, count in sorted(outcome.explained.items()))
     parts = [counted(outcome.programs, "program"), f"{outcome.judged} judged", f"{outcome.refused} refused by both"]
     parts += [

@@ -23,7 +23,7 @@ from timberframe_core.dtypes import BY_NAME
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.accuracy import Bound, Residual
 from timberframe_core.ops.definition.opdef import OpDef
-from timberframe_core.ops.definition.samples import Arg
+from timberframe_core.ops.definition.samples import Arg, Sample
 
 DTYPES = frozenset({
     "float16", "float32", "float64", "complex64", "complex128", "int8", "int16", "int32", "int64", "uint8", "uint16",
@@ -90,7 +90,7 @@ LIMITS = (2.0**7, 2.0**8, 2.0**15, 2.0**16, 2.0**31, 2.0**32, 2.0**53, 2.0**63, 
 
 
 def draw(d: Drawer) -> str:
-    """One op at edges, or the gradients of a function, or a cast."""
+    """Returns a program of one op at edges, or of the gradients of a function, or of a cast."""
     kind = d.whole(0, 9)
     if kind < 6:
         return _op(d)
@@ -99,9 +99,7 @@ def draw(d: Drawer) -> str:
 
 def _op(d: Drawer) -> str:
     op, types = d.choose(_candidates())
-    sample = d.choose(
-        [s for s in samples_of(op) if is_small(s) and not s.implementation_defined and fits(op, s, types)]
-    )
+    sample = d.choose(_samples(op, types))
     defaults = {n: a.default for n, a in op.attrs.items() if not a.required}
     elementwise = bool(elementwise_shapes(op, defaults))
     inputs = []
@@ -135,7 +133,7 @@ def _candidates() -> list[tuple[OpDef, Types]]:
         ):
             continue
         for group in combinations(op).values():
-            types = [t for t in group if all(v in DTYPES for _, v in t) and _has_samples(op, t)]
+            types = [t for t in group if all(v in DTYPES for _, v in t) and _samples(op, t)]
             found += [(op, t) for t in types]
     counts: dict[str, int] = {}
     for op, _ in found:
@@ -143,13 +141,11 @@ def _candidates() -> list[tuple[OpDef, Types]]:
     return [(op, t) for i, (op, t) in enumerate(found) if counts[op.name] <= 12 or i % 4 == 0]
 
 
-def _has_samples(op: OpDef, types: Types) -> bool:
-    return any(is_small(s) and not s.implementation_defined and fits(op, s, types) for s in samples_of(op))
+def _samples(op: OpDef, types: Types) -> list[Sample]:
+    return [s for s in samples_of(op) if is_small(s) and not s.implementation_defined and fits(op, s, types)]
 
 
 def _array(d: Drawer, dtype: str, arg: Arg, elementwise: bool) -> str:
-    if dtype not in DTYPES:
-        raise KeyError(dtype)
     plain = arg.values is not None or dtype in ("bool", "string")
     if not plain and elementwise and np.prod(arg.shape):
         return _source(_edges(d, dtype, arg.shape))
@@ -170,7 +166,7 @@ def _edges(d: Drawer, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _special(d: Drawer, dtype: str) -> list[Any]:
-    """Special values; mostly without subnormal numbers, which TensorFlow takes for 0."""
+    """Returns special values; mostly without subnormal numbers, which TensorFlow takes for 0."""
     values = special_values(dtype)
     if dtype in ("float32", "float64") and not d.chance(0.1):
         normal = float(np.finfo(dtype).tiny)
@@ -179,7 +175,7 @@ def _special(d: Drawer, dtype: str) -> list[Any]:
 
 
 def _source(x: np.ndarray) -> str:
-    """An array as text, floats with all their digits."""
+    """Returns an array as text, floats with all their digits."""
     if x.dtype.kind == "f":
         text = f"np.array({[float(v) for v in x.ravel()]}, np.{x.dtype.name})"
     elif x.dtype.kind == "c":
@@ -195,7 +191,7 @@ def _source(x: np.ndarray) -> str:
 
 
 def _gradients(d: Drawer) -> str:
-    """First gradients, and sometimes those of their sum."""
+    """Returns a program of first gradients, and sometimes those of their sum."""
     text, count = d.choose(FUNCTIONS)
     dtype = d.choose(["float32", "float64"])
     choices = [*AROUND, *(v for v in _special(d, dtype) if np.isfinite(v) or d.chance(0.2))]

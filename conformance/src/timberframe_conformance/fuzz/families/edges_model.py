@@ -30,7 +30,7 @@ def constant(x: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    """A dtype."""
+    """Returns a dtype."""
     found = getattr(_dtypes, name, None)
     if isinstance(found, DType):
         return found

@@ -23,7 +23,7 @@ class Difference:
     message: str = ""
 
     def explains(self, family: str, source: str, message: str) -> bool:
-        """Whether a program of a family fails because of it."""
+        """Returns whether a program of a family fails because of it."""
         if self.family != family:
             return False
         return re.search(self.program, source) is not None and re.search(self.message, message) is not None
@@ -31,11 +31,11 @@ class Difference:
 
 @functools.cache
 def differences() -> tuple[Difference, ...]:
-    """The known differences."""
+    """Returns the known differences."""
     text = (files("timberframe_conformance") / "data" / "family_differences.toml").read_text()
     return tuple(Difference(**d) for d in tomllib.loads(text).get("difference", ()))
 
 
 def explanation(family: str, source: str, message: str) -> Difference | None:
-    """The known difference that explains a failure."""
+    """Returns the known difference that explains a failure, None if none does."""
     return next((d for d in differences() if d.explains(family, source, message)), None)

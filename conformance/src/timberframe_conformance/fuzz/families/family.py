@@ -33,7 +33,7 @@ class Family:
     parts: tuple[str, ...] = ()
 
     def mismatch(self, got: np.ndarray, expected: np.ndarray) -> str:
-        """How two results differ, "" where they do not."""
+        """Returns how two results differ, "" where they do not."""
         if got.dtype != expected.dtype or got.shape != expected.shape:
             return f"{got.dtype}{list(got.shape)}; the other gives {expected.dtype}{list(expected.shape)}"
         with np.errstate(all="ignore"):
@@ -73,23 +73,23 @@ class Drawer:
         return bool(self.rng.random() < p)
 
     def choose(self, items: Sequence[T]) -> T:
-        """One of the items."""
+        """Returns one of the items."""
         return items[int(self.rng.integers(len(items)))]
 
     def whole(self, low: int, high: int) -> int:
-        """A whole number from low to high."""
+        """Returns a whole number from low to high."""
         return int(self.rng.integers(low, high + 1))
 
     def number(self, low: float = -2.0, high: float = 2.0) -> float:
-        """A number of few digits."""
+        """Returns a number of few digits."""
         return round(float(self.rng.uniform(low, high)), 3)
 
     def numbers(self, shape: tuple[int, ...], low: float = -2.0, high: float = 2.0) -> Any:
-        """Nested lists of such numbers."""
+        """Returns nested lists of such numbers."""
         return np.round(self.rng.uniform(low, high, shape), 3).tolist()
 
     def name(self, start: str = "v") -> str:
-        """A new name."""
+        """Returns a new name."""
         self._names += 1
         return f"{start}{self._names}"
 

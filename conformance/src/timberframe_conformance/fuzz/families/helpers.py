@@ -1,4 +1,4 @@
-"""What the programs of families call: `show`, `elements` and `derivatives`. It needs NumPy alone.
+"""Functions that the programs of families call: `show`, `elements` and `derivatives`. It needs NumPy alone.
 
 Each system under test runs in a process of its own, which imports this file without the suite around it.
 """
@@ -56,7 +56,7 @@ class Shown:
 
 
 def plain(value: Any) -> Any:
-    """A tensor, variable, composite value or structure as arrays, lists and dictionaries."""
+    """Returns a tensor, variable, composite value or structure as arrays, lists and dictionaries."""
     if value is None:
         return "none"
     if isinstance(value, Mapping):
@@ -70,8 +70,8 @@ def plain(value: Any) -> Any:
     return value
 
 
-def elements(tf: Any, dataset: Any, limit: int = 60) -> list[Any]:
-    """The first elements of a dataset, at most `limit`."""
+def elements(dataset: Any, limit: int = 60) -> list[Any]:
+    """Returns the first elements of a dataset, at most `limit`."""
     if hasattr(dataset, "elements"):
         return list(dataset.elements(limit))
     found: list[Any] = []
@@ -83,7 +83,7 @@ def elements(tf: Any, dataset: Any, limit: int = 60) -> list[Any]:
 
 
 def in_session(tf: Any, dataset: Any, limit: int = 60) -> list[Any]:
-    """The same by an iterator that a session initialises; `dataset` makes the dataset in the session's graph."""
+    """Returns the same by an iterator that a session initialises; `dataset` makes the dataset in the session's graph."""
     with tf.Graph().as_default():
         iterator = tf.data.make_initializable_iterator(dataset())
         following = iterator.get_next()
@@ -165,7 +165,7 @@ def _first(tf: Any, f: Callable[..., Any], at: Sequence[np.ndarray], way: str) -
     value = tf.function(f) if way == "function" else f
 
     def first(points: Sequence[np.ndarray]) -> list[np.ndarray]:
-        return [np.asarray(plain(_dense(tf, g))) for g in made(*map(tf.constant, points))]
+        return [np.asarray(plain(tf.convert_to_tensor(g))) for g in made(*map(tf.constant, points))]
 
     return first, lambda points: np.asarray(plain(value(*map(tf.constant, points))))
 
@@ -184,11 +184,7 @@ def _in_graph(tf: Any, f: Callable[..., Any], at: Sequence[np.ndarray]) -> tuple
 
 
 def _zeros_for_none(tf: Any, gradients: Sequence[Any], x: Sequence[Any]) -> list[Any]:
-    return [tf.zeros_like(v) if g is None else _dense(tf, g) for g, v in zip(gradients, x, strict=True)]
-
-
-def _dense(tf: Any, g: Any) -> Any:
-    return tf.convert_to_tensor(g)
+    return [tf.zeros_like(v) if g is None else tf.convert_to_tensor(g) for g, v in zip(gradients, x, strict=True)]
 
 
 def _judge(show: Shown, name: str, got: float, f: Callable[[float], float]) -> None:
@@ -286,7 +282,7 @@ def _callables(tf: Any, start: float, way: str, size: int) -> dict[str, Any]:
 
 
 def _linearizable(history: Sequence[tuple[float, float, str, float]], value: float) -> bool:
-    """Whether calls with these beginnings and ends, in some order that respects them, give what they read."""
+    """Returns whether calls with these beginnings and ends, in some order that respects them, give what they read."""
     if not history:
         return True
     first_end = min(end for _, end, _, _ in history)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from timberframe_conformance.fuzz.families.family import Drawer, Family
+from timberframe_conformance.fuzz.families.family import Drawer, Family, indented
 
 OPTIMIZERS = {
     "GradientDescentOptimizer": (),
@@ -34,7 +34,7 @@ SCHEDULES = (
 
 
 def draw(d: Drawer) -> str:
-    """A program of either kind: gradients given as arrays and applied eagerly, or losses minimized in a session."""
+    """Returns a program of either kind: gradients given as arrays and applied eagerly, or losses minimized in a session."""
     return _applied(d) if d.chance(0.5) else _minimized(d)
 
 
@@ -135,13 +135,8 @@ def _minimized(d: Drawer) -> str:
     ]
     body.append(f"    show('values', session.run({shown}))")
     body.append("for v in tf.global_variables():\n    show(v.op.name.replace('/', '_'), session.run(v))")
-    inner += indented_block(body)
-    return "\n".join(lines + indented_block(inner)) + "\n"
-
-
-def indented_block(lines: list[str]) -> list[str]:
-    """The lines of a block, one more level in."""
-    return ["    " + line for text in lines for line in text.split("\n")]
+    inner += indented(body)
+    return "\n".join(lines + indented(inner)) + "\n"
 
 
 FAMILY = Family(

@@ -66,7 +66,7 @@ class Optimizer:
         self.state: dict[int, dict[str, Array]] = {}
 
     def option(self, name: str, default: Any) -> Any:
-        """An option, a number as float32 holds it."""
+        """Returns an option, a number as float32 holds it."""
         value = self.options.get(name, default)
         return float(np.float32(value)) if isinstance(value, float) else value
 
@@ -81,7 +81,7 @@ class Optimizer:
         return None if state is None else state[name]
 
     def apply_gradients(self, pairs: Sequence[tuple[Any, Variable]]) -> None:
-        """One step."""
+        """Takes one step."""
         self.steps += 1
         for gradient, variable in pairs:
             x = variable.value
@@ -98,11 +98,11 @@ class Optimizer:
                 self.apply(x, state, slice(None), gradient, rate)
 
     def apply_rows(self, x: Array, state: dict[str, Array], rows: Array, g: Array, rate: Any) -> None:
-        """A step of some rows."""
+        """Takes a step of some rows."""
         self.apply(x, state, rows, g, rate)
 
     def apply(self, x: Array, state: dict[str, Array], at: Any, g: Array, rate: Any) -> None:
-        """A step of the rows `at`, in place."""
+        """Takes a step of the rows `at`, in place."""
         raise NotImplementedError
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from timberframe_conformance.fuzz.families.family import Drawer, Family
+from timberframe_conformance.fuzz.families.family import Drawer, Family, indented
 
 SCALAR, ROW, PAIR, ANY = "a number", "a row of numbers", "two numbers", "a row of any length"
-"""What an element is; rows of a dataset of ROW are equally long but for the last."""
+"""Kinds of elements; rows of a dataset of ROW are equally long but for the last."""
 
 MOST = 60
 """Greatest number of elements that are looked at; `repeat` without a count gives any number."""
 
 
 def draw(d: Drawer) -> str:
-    """A program that makes up to three datasets, joins them, and shows the elements of the last, twice."""
+    """Returns a program that makes up to three datasets, joins them, and shows the elements of the last, twice."""
     lines = [f"tf.set_random_seed({d.whole(0, 99)})"] if d.chance(0.8) else []
     random = bool(lines) and d.chance(0.5)
     made = []
@@ -36,10 +36,13 @@ def draw(d: Drawer) -> str:
         text, kind = _step(d, kind, random)
         lines.append(f"{name} = {name}{text}")
     if d.chance(0.2):
-        inner = "\n".join(f"    {line}" for line in [*lines, f"return {name}"])
-        lines = [f"def dataset():\n{inner}", f"show('elements', in_session(tf, dataset, {MOST}))"]
+        lines = [
+            "def dataset():",
+            *indented([*lines, f"return {name}"]),
+            f"show('elements', in_session(tf, dataset, {MOST}))",
+        ]
     else:
-        lines += [f"show('elements', elements(tf, {name}, {MOST}))", f"show('again', elements(tf, {name}, {MOST}))"]
+        lines += [f"show('elements', elements({name}, {MOST}))", f"show('again', elements({name}, {MOST}))"]
     return "\n".join(lines) + "\n"
 
 
@@ -61,7 +64,7 @@ def _seed(d: Drawer) -> str:
 
 
 def _step(d: Drawer, kind: str, random: bool) -> tuple[str, str]:
-    """A transformation, as text after the dataset's name, and what its elements are."""
+    """Returns a transformation, as text after the dataset's name, and what its elements are."""
     if random and d.chance(0.35):
         seed = _seed(d)
         again = d.choose(["", ", reshuffle_each_iteration=False", ", reshuffle_each_iteration=True"])

@@ -66,7 +66,7 @@ class Dataset:
         return self._make()
 
     def elements(self, limit: int) -> list[Any]:
-        """The first elements, with tuples as lists."""
+        """Returns the first elements, with tuples as lists."""
         return [list(e) if isinstance(e, tuple) else np.asarray(e) for e in itertools.islice(self, limit)]
 
     @staticmethod

@@ -9,23 +9,23 @@ KINDS = ("graph", "saved", "saved", "checkpoint", "checkpoint", "meta", "frozen"
 
 
 def draw(d: Drawer) -> str:
-    """A program with a function that writes and one that reads; what both show must be equal."""
+    """Returns a program with a function that writes and one that reads; what both show must be equal."""
     kind = d.choose(KINDS)
     if kind == "records":
         return _records(d)
-    build, names, outputs = _build(d, kind)
-    writes, reads = WRITERS[kind](d, names)
+    build = _build(d, kind)
+    writes, reads = WRITERS[kind](d)
     feed = f"np.array({d.numbers((3,))}, np.float64)"
-    lines = [f"feed = {feed}", "def build():", *indented([*build, f"return x, {outputs}"])]
-    lines += ["def write(folder):", *indented(["with tf.Graph().as_default():", *indented([*writes])])]
-    lines += ["def read(folder):", *indented(["with tf.Graph().as_default():", *indented([*reads])])]
+    lines = [f"feed = {feed}", "def build():", *indented([*build, "return x, y"])]
+    lines += ["def write(folder):", *indented(["with tf.Graph().as_default():", *indented(writes)])]
+    lines += ["def read(folder):", *indented(["with tf.Graph().as_default():", *indented(reads)])]
     return "\n".join(lines) + "\n"
 
 
-def _build(d: Drawer, kind: str) -> tuple[list[str], list[str], str]:
-    """Statements that build a graph of a placeholder and variables, with one output, and the names of variables."""
+def _build(d: Drawer, kind: str) -> list[str]:
+    """Returns statements that build a graph of a placeholder x and variables, with the output y."""
     lines = ["x = tf.placeholder(tf.float64, [3], 'x')"]
-    known, names = ["x"], []
+    known = ["x"]
     for i in range(d.whole(0 if kind in ("graph", "frozen") else 1, 3)):
         dtype = d.choose(["float64", "float32", "int32", "int64", "bool", "float16"])
         shape = d.choose([(3,), (3,), (2, 3), ()])
@@ -35,7 +35,6 @@ def _build(d: Drawer, kind: str) -> tuple[list[str], list[str], str]:
         lines.append(
             f"v{i} = tf.get_variable('{name}', initializer=np.array({values}, np.{'bool_' if dtype == 'bool' else dtype}){extra})"
         )
-        names.append(f"v{i}")
         use = f"tf.cast(v{i}, tf.float64)"
         use = {(2, 3): f"tf.reduce_sum({use}, 0)", (): f"{use} * x"}.get(shape, use)
         lines.append(f"u{i} = {use} * 0.5")
@@ -51,7 +50,7 @@ def _build(d: Drawer, kind: str) -> tuple[list[str], list[str], str]:
         elif what == 2:
             text = f"tf.map_fn(lambda r: r * 2.0, {text})"
         elif what == 3:
-            text = f"tf.py_func(lambda q: q, [{text}], tf.float64)" if kind in ("checkpoint",) else text
+            text = f"tf.py_func(lambda q: q, [{text}], tf.float64)" if kind == "checkpoint" else text
             text = f"tf.reshape({text}, [3])"
         lines.append(f"t{i} = {text}")
         known.append(f"t{i}")
@@ -69,7 +68,7 @@ def _build(d: Drawer, kind: str) -> tuple[list[str], list[str], str]:
             f"{known[-1]} = tf.add_n([tf.gradients({known[-1]}, x)[0] if tf.gradients({known[-1]}, x)[0] is not None else x, x])"
         )
     lines.append(f"y = tf.identity({known[-1]} + x * 0.25, 'y')")
-    return lines, names, "y"
+    return lines
 
 
 RUN = ["with tf.Session() as session:", "    session.run(tf.global_variables_initializer())"]
@@ -80,7 +79,7 @@ CHANGE = [
 """Variables get other values than those that they begin with."""
 
 
-def _graph(d: Drawer, names: list[str]) -> tuple[list[str], list[str]]:
+def _graph(d: Drawer) -> tuple[list[str], list[str]]:
     write = ["build()", "graph = tf.get_default_graph()", *RUN, "    show('y', session.run('y:0', {'x:0': feed}))"]
     text = d.chance(0.3)
     write += [f"tf.train.write_graph(graph, folder, 'graph', as_text={text})"]
@@ -104,7 +103,7 @@ def _graph(d: Drawer, names: list[str]) -> tuple[list[str], list[str]]:
     return write, read
 
 
-def _saved(d: Drawer, names: list[str]) -> tuple[list[str], list[str]]:
+def _saved(d: Drawer) -> tuple[list[str], list[str]]:
     write = ["x, y = build()", *RUN, *CHANGE, "    show('y', session.run(y, {x: feed}))"]
     simple = d.chance(0.4)
     if simple:
@@ -122,7 +121,7 @@ def _saved(d: Drawer, names: list[str]) -> tuple[list[str], list[str]]:
     return write, read
 
 
-def _checkpoint(d: Drawer, names: list[str]) -> tuple[list[str], list[str]]:
+def _checkpoint(d: Drawer) -> tuple[list[str], list[str]]:
     options = d.choose(["", "", "sharded=True", "write_version=tf.train.SaverDef.V2", "max_to_keep=1"])
     step = d.choose(["", f", global_step={d.whole(0, 9)}"])
     write = ["x, y = build()", *RUN, *CHANGE, f"    tf.train.Saver({options}).save(session, folder + '/model'{step})"]
@@ -137,7 +136,7 @@ def _checkpoint(d: Drawer, names: list[str]) -> tuple[list[str], list[str]]:
     return write, read
 
 
-def _meta(d: Drawer, names: list[str]) -> tuple[list[str], list[str]]:
+def _meta(d: Drawer) -> tuple[list[str], list[str]]:
     write = ["x, y = build()", "tf.add_to_collection('ends', x)", "tf.add_to_collection('ends', y)", *RUN, *CHANGE]
     write += ["    tf.train.Saver().save(session, folder + '/model')", "    show('y', session.run(y, {x: feed}))"]
     write += ["    show('names', [v.name.encode() for v in tf.trainable_variables()])"]
@@ -154,7 +153,7 @@ def _meta(d: Drawer, names: list[str]) -> tuple[list[str], list[str]]:
     return write, read
 
 
-def _frozen(d: Drawer, names: list[str]) -> tuple[list[str], list[str]]:
+def _frozen(d: Drawer) -> tuple[list[str], list[str]]:
     write = ["x, y = build()", *RUN, *CHANGE, "    show('y', session.run(y, {x: feed}))"]
     write += [
         "    frozen = tf.graph_util.convert_variables_to_constants(session, tf.get_default_graph().as_graph_def(), ['y'])"
@@ -204,7 +203,7 @@ def _records(d: Drawer) -> str:
     lines += ["def read(folder):", "    shown(folder)", "def shown(folder):"]
     lines += [f"    records = tf.data.TFRecordDataset(folder + '/r', compression_type={squeezed!r})"]
     lines += [f"    parsed = records.map(lambda r: tf.parse_single_example(r, {{{', '.join(specs)}}}))"]
-    lines += ["    show('elements', elements(tf, parsed))"]
+    lines += ["    show('elements', elements(parsed))"]
     return "\n".join(lines) + "\n"
 
 

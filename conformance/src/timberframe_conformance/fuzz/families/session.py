@@ -34,7 +34,7 @@ NO_KERNEL = re.compile(
 
 @dataclass
 class FamilyOutcome:
-    """What the programs of a family gave. judged: those that another system or the program itself judged.
+    """Outcome of the programs of a family. judged: those that another system or the program itself judged.
 
     refused: those that both systems refuse. explained: by the name of the known difference. failures: the messages of
     others, with the paths of their scripts.
@@ -53,7 +53,7 @@ class FamilyOutcome:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is wrong with a program, "" if nothing. expected: what the other system showed."""
+    """Fault of a program, "" if there is none. expected: what the other system showed."""
 
     message: str
     expected: dict[str, np.ndarray] = field(default_factory=dict)
@@ -134,7 +134,7 @@ class FamilySession:
         return self.compare(got, self.other.run(source))
 
     def _judge_parts(self, source: str) -> Verdict:
-        """Each system writes what the other one reads."""
+        """Judges files both ways: each system writes what the other one reads."""
         assert self.other is not None
         verdict = Verdict("", judged=False)
         write, read = self.family.parts
@@ -182,13 +182,13 @@ def _is_death(error: str) -> bool:
 
 
 def kind_of(message: str) -> str:
-    """A message without names, numbers and values."""
+    """Returns a message without names, numbers and values."""
     plain = re.sub(r"'[^']*'|\[[^\]]*\]|array\(.*|b?\"[^\"]*\"|[-+\d.]+(e[-+]\d+)?|\b(nan|inf)\b|\(line.*", "", message)
     return " ".join(plain.split())[:70]
 
 
 def script(family: Family, source: str, title: str, expected: dict[str, np.ndarray]) -> str:
-    """A script that runs a program in Timberframe and fails where it does not show what the other system did."""
+    """Returns a script that runs a program in Timberframe and fails where it does not show what the other system did."""
     docstring = title.replace("\\", "\\\\").replace('"""', "'''")
     lines = [f'"""{docstring}"""', "", "import tempfile" if family.parts else "", "import numpy as np", ""]
     lines += ["import timberframe as tf"]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 
 def shrink(source: str, fails: Callable[[str], bool], seconds: float) -> str:
-    """The smallest program found that fails; the given one where nothing smaller does."""
+    """Returns the smallest program found that fails; the given one where nothing smaller does."""
     end = time.monotonic() + seconds
     seen = {source}
     progress = True
@@ -28,7 +28,7 @@ def shrink(source: str, fails: Callable[[str], bool], seconds: float) -> str:
 
 
 def _candidates(source: str) -> Iterator[str]:
-    """Simpler programs: without a statement, with a block's statements in its place, with part of an expression."""
+    """Yields simpler programs: without a statement, with a block's statements in its place, with part of an expression."""
     tree = ast.parse(source)
     count = sum(1 for _ in _bodies(tree))
     for which in range(count):

@@ -25,7 +25,7 @@ STARTING = 120.0
 
 @dataclass(frozen=True)
 class Run:
-    """What a program showed by name, and how it ended: error is "" where nothing was raised.
+    """Values that a program showed by name, and how it ended: error is "" where nothing was raised.
 
     wrong: what the program found out itself, such as slopes that differences contradict.
     """

@@ -54,12 +54,12 @@ class _Body:
         self.functions = functions
 
     def function(self, name: str, count: int, depth: int) -> list[str]:
-        """A function of this number of vectors, with a vector."""
+        """Returns a function of this number of vectors, with a vector."""
         names = [f"{name}_{c}" for c in "ab"[:count]]
         return [f"def {name}({', '.join(names)}):", *indented(self.statements(names, self.d.whole(1, 2), depth))]
 
     def statements(self, names: list[str], count: int, depth: int) -> list[str]:
-        """Statements, the last of which returns a vector."""
+        """Returns statements, the last of which returns a vector."""
         lines, known = [], list(names)
         for _ in range(count):
             made = self.d.name("t")
@@ -80,7 +80,7 @@ class _Body:
         return [], text.replace("N", str(self.size)).format(a, b)
 
     def flow(self, a: str, b: str, known: list[str], depth: int) -> tuple[list[str], str]:
-        """A branch or a loop."""
+        """Returns a branch or a loop."""
         d = self.d
         limit = d.number(-1.5, 1.5)
         kind = d.choose(["cond", "switch", "case", "while", "while", "map", "scan", "nested"])
@@ -118,7 +118,7 @@ class _Body:
 
 
 def draw(d: Drawer) -> str:
-    """A program with a function of two vectors, whose slopes are judged in one of the ways."""
+    """Returns a program with a function of two vectors, whose slopes are judged in one of the ways."""
     size = d.whole(2, 3)
     way = d.choose(WAYS)
     lines: list[str] = []
