@@ -13,7 +13,7 @@ import numpy as np
 
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition import registry
-from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, define_op, evaluate
+from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, OpDef, define_op, evaluate
 from timberframe_core.ops.quantization.integers import (
     F32,
     centred,
@@ -31,12 +31,23 @@ _BIAS_ROOM, _SUM_ROOM = 1 << 17, 1 << 14
 """TensorFlow's room for sums in 32 bits: how often the largest end of the operands' ranges fits into the result's."""
 
 
+def _with_defaults(op: OpDef, attrs: Attrs) -> Attrs:
+    return {**{name: a.default for name, a in op.attrs.items() if not a.required}, **attrs}
+
+
+def _computed(op: str, attrs: Attrs, inputs: Sequence[np.ndarray]) -> np.ndarray:
+    """Returns what a floating op computes by its reference."""
+    floating = registry.get(op)
+    (found,) = evaluate(floating, _with_defaults(floating, attrs), inputs)
+    return found
+
+
 def _inferred(op: str, inputs: Sequence[int]) -> Callable[[InferenceContext], list[Shape]]:
     """The shape function of an op whose first output has the shape that a floating op gives for some of the inputs."""
 
     def shape(c: InferenceContext) -> list[Shape]:
         floating = registry.get(op)
-        attrs = {**{name: a.default for name, a in floating.attrs.items() if not a.required}, **c.attrs}
+        attrs = _with_defaults(floating, c.attrs)
         shapes, values = [c.shapes[i] for i in inputs], [c.values[i] for i in inputs]
         inner = InferenceContext(floating, c.name, attrs, shapes, values, [c.dtypes[i] for i in inputs])
         inner.op = c.op  # errors are this op's
@@ -121,10 +132,8 @@ def _matmul(attrs: Attrs, a: np.ndarray, b: np.ndarray, *ends: np.ndarray) -> tu
 
 def _conv2d(attrs: Attrs, x: np.ndarray, filters: np.ndarray, *ends: np.ndarray) -> tuple[Any, ...]:
     given, out = _ends(ends), attrs["out_type"].numpy
-    floating = registry.get("Conv2D")
-    known = {name: a.default for name, a in floating.attrs.items() if not a.required}
     exact = [centred(v, *pair).astype(np.float64) for v, pair in ((x, given[:2]), (filters, given[2:]))]
-    (sums,) = evaluate(floating, {**known, **attrs}, exact)  # integers below 2^53 are exact
+    sums = _computed("Conv2D", attrs, exact)  # integers below 2^53 are exact
     return sums.astype(np.int64).astype(out), *product_range(given, (x.dtype, filters.dtype), out)
 
 
@@ -139,7 +148,8 @@ def _sum(room: int, type_attr: str) -> Callable[..., tuple[Any, ...]]:
         given, out = _ends(ends), attrs[type_attr].numpy
         high = max(abs(end) for end in given) * F32(room)
         terms = [numbers(v, *pair) for v, pair in ((x, given[:2]), (y, given[2:]))]
-        return sum(integer_of(t, -high, high, out) for t in terms).astype(out), -high, high  # type: ignore[union-attr]
+        first, second = (integer_of(t, -high, high, out) for t in terms)
+        return (first + second).astype(out), -high, high
 
     return add
 
@@ -158,9 +168,7 @@ def _relu(limit: float | None) -> Callable[..., tuple[Any, ...]]:
 
 def _pool(op: str) -> Callable[..., tuple[Any, ...]]:
     def pool(attrs: Attrs, x: np.ndarray, *ends: np.ndarray) -> tuple[Any, ...]:
-        floating = registry.get(op)
-        known = {name: a.default for name, a in floating.attrs.items() if not a.required}
-        (found,) = evaluate(floating, {**known, **attrs}, [x.astype(np.float64)])
+        found = _computed(op, attrs, [x.astype(np.float64)])
         return np.trunc(found + 1e-9 * np.sign(found)).astype(x.dtype), *_ends(ends)
 
     return pool
@@ -240,11 +248,15 @@ _define(
     "QuantizedBiasAdd",
     ["input: T1", "bias: T2", "min_input: float", "max_input: float", "min_bias: float", "max_bias: float"],
     [f"T1: {QUANTIZED}", f"T2: {QUANTIZED}", _OUT],
-    f"A quantized tensor plus a quantized vector for its last axis, with room for {_BIAS_ROOM} times the numbers.",
+    f"A quantized tensor plus a quantized vector for its last axis, with room for {_BIAS_ROOM} such numbers.",
     _inferred("BiasAdd", (0, 1)), _sum(_BIAS_ROOM, "out_type"), ends=("min_out", "max_out"),
 )  # fmt: skip
 for _name, _reference, _doc in (
-    ("QuantizedAdd", _sum(_SUM_ROOM, "Toutput"), f"The sum of two quantized tensors, with room for {_SUM_ROOM} times."),
+    (
+        "QuantizedAdd",
+        _sum(_SUM_ROOM, "Toutput"),
+        f"The sum of two quantized tensors, with room for {_SUM_ROOM} such numbers.",
+    ),
     ("QuantizedMul", _multiply, "The product of two quantized tensors" + _SHIFTED),
 ):
     _define(
