@@ -216,7 +216,7 @@ class LinearOperator:
 
 
 class OfTensor(LinearOperator):
-    """Base of the operators of one tensor, which are square where the tensor says nothing else."""
+    """Base of the operators that one tensor makes up. known: what `LinearOperator` takes as known of them."""
 
     def __init__(self, tensor: Any, name: str, **known: Any) -> None:
         super().__init__(tensor.dtype, [tensor], name=name, **known)
