@@ -25,10 +25,35 @@ def block(unit: Unit, scope: str, base_depth: int, num_units: int, stride: int) 
     return Block(scope, unit, [{**of_each, "stride": s} for s in (1,) * (num_units - 1) + (stride,)])
 
 
-def blocks_of(unit: Unit, layers_in_all: int) -> list[Block]:
-    """The four blocks of a network of so many layers."""
-    counts = DEPTHS[layers_in_all]
+def blocks_of(unit: Unit, count: int) -> list[Block]:
+    """Returns the four blocks of a network of `count` layers."""
+    counts = DEPTHS[count]
     return [block(unit, f"block{i + 1}", 64 << i, n, 1 if i == 3 else 2) for i, n in enumerate(counts)]
+
+
+def of_layers(count: int, build: Callable[..., tuple[Any, dict[str, Any]]], unit: Unit) -> Callable[..., Any]:
+    """Returns the function that builds the network of `count` layers, one of DEPTHS.
+
+    build: the function that builds a network of any blocks, `resnet_v1` or `resnet_v2`.
+    """
+    name = f"{build.__name__}_{count}"
+
+    def network(
+        inputs: Any,
+        num_classes: int | None = None,
+        is_training: bool = True,
+        global_pool: bool = True,
+        output_stride: int | None = None,
+        reuse: Any = None,
+        scope: Any = name,
+    ) -> tuple[Any, dict[str, Any]]:
+        blocks = blocks_of(unit, count)
+        return build(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope)
+
+    network.__name__ = network.__qualname__ = name
+    network.__module__ = build.__module__
+    network.__doc__ = f"`{build.__name__}` of {count} layers."
+    return network
 
 
 def network(
