@@ -24,7 +24,7 @@ from timberframe_core.ops.quantization.integers import (
     requantized,
 )
 from timberframe_core.ops.quantization.ranges import QUANTIZED
-from timberframe_core.shapes import Shape, format_shape
+from timberframe_core.shapes import Shape
 
 _NO_GRADIENT = MissingGradient("TensorFlow has none of quantized integers either")
 _BIAS_ROOM, _SUM_ROOM = 1 << 17, 1 << 14
@@ -82,6 +82,7 @@ def _define(
     reference: Callable[..., Any],
     output: str = "output: out_type",
     ends: Sequence[str] = ("output_min", "output_max"),
+    shape_inputs: tuple[str, ...] = (),
 ) -> None:
     define_op(
         name,
@@ -92,6 +93,7 @@ def _define(
         shape=shape,
         reference=reference,
         gradient=_NO_GRADIENT,
+        shape_inputs=shape_inputs,
         on_host=True,
     )
 
@@ -148,8 +150,8 @@ def _sum(room: int, type_attr: str) -> Callable[..., tuple[Any, ...]]:
         given, out = _ends(ends), attrs[type_attr].numpy
         high = max(abs(end) for end in given) * F32(room)
         terms = [numbers(v, *pair) for v, pair in ((x, given[:2]), (y, given[2:]))]
-        first, second = (integer_of(t, -high, high, out) for t in terms)
-        return (first + second).astype(out), -high, high
+        first, second, zero = (integer_of(t, -high, high, out) for t in (*terms, 0.0))
+        return (first + second - zero).astype(out), -high, high  # which both terms have in them
 
     return add
 
@@ -194,18 +196,7 @@ def _concat(attrs: Attrs, axis: np.ndarray, *rest: np.ndarray) -> tuple[Any, ...
 
 
 def _concat_shape(c: InferenceContext) -> list[Shape]:
-    count, axis = c.attrs["N"], c.value(0)
-    shapes = c.shapes[1 : count + 1]
-    if axis is None or any(s is None for s in shapes):
-        return [None, (), ()]
-    first = list(shapes[0] or ())
-    at = c.axis(int(axis), len(first), "concat_dim")
-    for other in shapes[1:]:
-        if len(other or ()) != len(first):
-            raise c.error(f"values have shapes {', '.join(map(format_shape, shapes))}; their ranks must be equal")
-    sizes = [s[at] for s in shapes if s is not None]
-    first[at] = None if any(n is None for n in sizes) else sum(n for n in sizes if n is not None)
-    return [tuple(first), (), ()]
+    return _inferred("Concat", range(c.attrs["N"] + 1))(c)
 
 
 _RANGE_OF_INPUT = ("input_min: float", "input_max: float")
@@ -283,11 +274,11 @@ for _op, _doc in (("MaxPool", "The greatest"), ("AvgPool", "The mean, rounded to
 _define(
     "QuantizedReshape", ["tensor: T", "shape: Tshape", *_RANGE_OF_INPUT],
     ["T: type", "Tshape: {int32, int64} = DT_INT32"], "A quantized tensor with another shape.",
-    _inferred("Reshape", (0, 1)), _reshape, "output: T",
+    _inferred("Reshape", (0, 1)), _reshape, "output: T", shape_inputs=("shape",),
 )  # fmt: skip
 _define(
     "QuantizedConcat", ["concat_dim: int32", "values: N * T", "input_mins: N * float", "input_maxes: N * float"],
     ["N: int >= 2", "T: type"],
     "Quantized tensors joined along an axis, as integers that cover the ranges of all.", _concat_shape, _concat,
-    "output: T",
+    "output: T", shape_inputs=("concat_dim",),
 )  # fmt: skip
