@@ -69,9 +69,7 @@ def quantize_v2(
     ensure_minimum_range: float = 0.01,
 ) -> Quantized:
     """`quantize` with another order of the arguments."""
-    return quantize(
-        input, min_range, max_range, T, mode, round_mode, name, narrow_range, axis, ensure_minimum_range
-    )  # fmt: skip
+    return quantize(input, min_range, max_range, T, mode, round_mode, name, narrow_range, axis, ensure_minimum_range)
 
 
 def quantize_and_dequantize(
