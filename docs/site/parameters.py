@@ -18,7 +18,7 @@ _LEFT_TO = re.compile(
 
 
 def parameters(value: Any) -> Mapping[str, inspect.Parameter]:
-    """Returns the parameters of a function or class by name; none where it does not tell them."""
+    """Returns the parameters of a function or class by name; none where it has no signature."""
     try:
         return inspect.signature(value).parameters
     except (TypeError, ValueError):

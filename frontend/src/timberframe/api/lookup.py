@@ -322,7 +322,7 @@ def file_lines(path: Any, count: int | None) -> Tensor:
     parts: Any = _split(text, "\n")
     whole = parts[
         : apply_op("Size", [parts]) - apply_op("Cast", [apply_op("Equal", [parts[-1], ""])], {"DstT": int32})
-    ]  # nothing stands behind the last end
+    ]  # nothing follows the last end
     made: Tensor = whole if count is None else whole[:count]
     return made
 

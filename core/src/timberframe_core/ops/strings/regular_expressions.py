@@ -44,7 +44,7 @@ def _matches(pattern: bytes, texts: np.ndarray) -> np.ndarray:
 
 
 def _tokens(rewrite: bytes) -> tuple[list[bytes | int], bool]:
-    """Texts and numbers of groups up to a wrong letter behind a backslash, and whether there is none."""
+    """Texts and numbers of groups up to a wrong letter after a backslash, and whether there is none."""
     tokens: list[bytes | int] = []
     for token in _TOKEN.finditer(rewrite):
         letter = token[1]
@@ -60,7 +60,7 @@ def _tokens(rewrite: bytes) -> tuple[list[bytes | int], bool]:
 def _replaced(attrs: Attrs, pattern: bytes, rewrite: bytes) -> Callable[[bytes], bytes]:
     """The function of RE2 that replaces all matches, or the first. `\\0` to `\\9` are groups, two backslashes are one.
 
-    As there, a rewrite with a group that the pattern lacks changes nothing. One with another letter behind a backslash
+    As there, a rewrite with a group that the pattern lacks changes nothing. One with another letter after a backslash
     counts up to there where all matches are replaced, and else changes nothing.
     """
     compiled, everywhere = _compiled(pattern), attrs["replace_global"]
@@ -83,7 +83,7 @@ def _replaced(attrs: Attrs, pattern: bytes, rewrite: bytes) -> Callable[[bytes],
 
 
 def _all_replaced(compiled: re2._Regexp, replacement: Callable[[re2._Match], bytes], text: bytes) -> bytes:
-    """All matches that do not overlap, but for an empty one right behind another."""
+    """Replaces all matches that do not overlap, but for an empty one right after another."""
     made, at, last = [], 0, -1
     while at <= len(text) and (match := compiled.search(text, at)) is not None:
         start, end = match.span()
