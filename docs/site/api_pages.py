@@ -174,7 +174,7 @@ def _doc(value: Any) -> str:
 
 
 def _docstring(value: Any) -> str:
-    """A docstring as Markdown; lines that begin with a parameter and a colon are a list.
+    """Returns a docstring as Markdown; lines that begin with a parameter and a colon are a list.
 
     It goes on with what docstrings that it refers to, or of base classes, say of parameters that it does not name.
     """
@@ -194,6 +194,6 @@ def _docstring(value: Any) -> str:
 
 
 def _item(before: list[str], text: str) -> list[str]:
-    """The lines of an item, which begins a list unless the lines before it are one."""
+    """Returns the lines of an item, which begins a list unless the lines before it are one."""
     listed = bool(before) and before[-1].startswith(("- ", "  "))
     return [*([] if listed else [""]), f"- {text}"]

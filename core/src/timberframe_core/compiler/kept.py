@@ -27,7 +27,7 @@ class Kept(Generic[K, V]):
         return len(self._entries)
 
     def get(self, key: K) -> V | None:
-        """The value of a key, None where it has none."""
+        """Returns the value of a key, None where it has none."""
         found = self._entries.get(key)
         return None if found is None else found[0]
 

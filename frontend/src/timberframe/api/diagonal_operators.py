@@ -63,7 +63,7 @@ class LinearOperatorDiag(OfTensor):
         return matrix_diag(self.diag)
 
     def _factors(self, adjoint: bool) -> Any:
-        """The diagonal as columns."""
+        """Returns the diagonal as columns."""
         return expand_dims(conj(self.diag) if adjoint and self.dtype.is_complex else self.diag, -1)
 
     def _matmul(self, x: Any, adjoint: bool) -> Any:
@@ -82,7 +82,7 @@ class LinearOperatorDiag(OfTensor):
         return self.diag
 
     def add_to_tensor(self, x: Any, name: str = "add_to_tensor") -> Any:
-        """The sum with matrices x."""
+        """Returns the sum with matrices x."""
         with self._scope(name):
             given = convert_to_tensor(x, self.dtype)
             diagonal: Any = matrix_diag_part(given)

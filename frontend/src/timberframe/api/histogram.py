@@ -52,7 +52,7 @@ def histogram_fixed_width_bins(
 
 
 def bincount(arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = int32) -> Tensor:
-    """How often each number from 0 to the largest occurs in integers, or with weights of their shape the sum of these.
+    """Counts how often each number from 0 to the largest occurs, or with weights of their shape adds these up.
 
     minlength, maxlength: the least and the greatest length of the result. dtype: of the result without weights.
     """

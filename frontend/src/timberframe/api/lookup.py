@@ -328,7 +328,7 @@ def file_lines(path: Any, count: int | None) -> Tensor:
 
 
 def _split(text: Any, separator: str) -> Tensor:
-    """The parts of one string."""
+    """Returns the parts of one string."""
     made: Tensor = apply_op("StringSplitV2", [apply_op("Reshape", [text, [1]]), separator])[1]
     return made
 

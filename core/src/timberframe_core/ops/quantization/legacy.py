@@ -43,7 +43,7 @@ def _computed(op: str, attrs: Attrs, inputs: Sequence[np.ndarray]) -> np.ndarray
 
 
 def _inferred(op: str, inputs: Sequence[int]) -> Callable[[InferenceContext], list[Shape]]:
-    """The shape function of an op whose first output has the shape that a floating op gives for some of the inputs."""
+    """Returns the shape function of an op whose first output has the shape that a floating op gives for some inputs."""
 
     def shape(c: InferenceContext) -> list[Shape]:
         floating = registry.get(op)
@@ -57,7 +57,7 @@ def _inferred(op: str, inputs: Sequence[int]) -> Callable[[InferenceContext], li
 
 
 def _end(x: np.ndarray) -> Any:
-    """The end of a range: a scalar, or the first of a few equal numbers."""
+    """Returns the end of a range: a scalar, or the first of a few equal numbers."""
     return F32(x.reshape(-1)[0])
 
 
@@ -103,7 +103,7 @@ def _same(c: InferenceContext) -> list[Shape]:
 
 
 def _used_range(x: np.ndarray, low: Any, high: Any) -> tuple[Any, Any]:
-    """The range of the numbers that occur, with 0 in it."""
+    """Returns the range of the numbers that occur, with 0 in it."""
     if not x.size:
         return F32(0), F32(0)
     least, most = numbers(np.array([x.min(), x.max()], x.dtype), low, high)

@@ -20,7 +20,7 @@ DEPTHS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3), 200: (3, 24,
 
 
 def block(unit: Unit, scope: str, base_depth: int, num_units: int, stride: int) -> Block:
-    """A block of equal units, the last of which has the stride."""
+    """Returns a block of equal units, the last of which has the stride."""
     of_each = {"depth": base_depth * 4, "depth_bottleneck": base_depth}
     return Block(scope, unit, [{**of_each, "stride": s} for s in (1,) * (num_units - 1) + (stride,)])
 
@@ -69,7 +69,7 @@ def network(
     version: str,
     unit: Unit,
 ) -> tuple[Any, dict[str, Any]]:
-    """A residual network and its end points by name.
+    """Returns a residual network and its end points by name.
 
     version: `resnet_v1`, or `resnet_v2`, which has batch norm at the end. unit: what makes a unit of it.
     """

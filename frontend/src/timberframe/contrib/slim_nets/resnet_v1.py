@@ -25,7 +25,7 @@ def bottleneck(
     outputs_collections: Any = None,
     scope: Any = None,
 ) -> Any:
-    """A unit of three convolutions, 1x1, 3x3 and 1x1, whose result is added to its inputs.
+    """Returns a unit of three convolutions, 1x1, 3x3 and 1x1, whose result is added to its inputs.
 
     depth: channels of the result; depth_bottleneck: of the two before it. rate: distance of the pixels that
     neighbouring weights of the 3x3 convolution take.
@@ -52,7 +52,7 @@ def resnet_v1(
     reuse: Any = None,
     scope: Any = None,
 ) -> tuple[Any, dict[str, Any]]:
-    """A network of these blocks, and its end points by name.
+    """Returns a network of these blocks, and its end points by name.
 
     inputs: images [batch, height, width, channels]. num_classes: of the logits, None for the features alone.
     global_pool: whether the mean over the image is taken. output_stride: how many times smaller the image is at most.
@@ -65,7 +65,7 @@ def resnet_v1(
 
 
 def resnet_v1_block(scope: str, base_depth: int, num_units: int, stride: int) -> Block:
-    """A block of units of 4 * base_depth channels, the last of which has the stride."""
+    """Returns a block of units of 4 * base_depth channels, the last of which has the stride."""
     return residual.block(bottleneck, scope, base_depth, num_units, stride)
 
 
