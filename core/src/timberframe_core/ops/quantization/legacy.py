@@ -28,7 +28,11 @@ from timberframe_core.shapes import Shape
 
 _NO_GRADIENT = MissingGradient("TensorFlow has none of quantized integers either")
 _BIAS_ROOM, _SUM_ROOM = 1 << 17, 1 << 14
-"""TensorFlow's room for sums in 32 bits: how often the largest end of the operands' ranges fits into the result's."""
+"""TensorFlow's room for sums in 32 bits: how often the largest end of the operands' ranges fits into the result's.
+
+QuantizedBiasAdd gives TensorFlow's integers. Those of QuantizedAdd are within two steps of the sum; TensorFlow's own,
+in fixed point, are some dozens off.
+"""
 
 
 def _with_defaults(op: OpDef, attrs: Attrs) -> Attrs:
