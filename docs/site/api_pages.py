@@ -16,7 +16,7 @@ from typing import Any
 import timberframe as tf
 import timberframe_sdk as sdk
 from markdown import plain
-from parameters import described_elsewhere, parameters
+from parameters import described_elsewhere, doc, parameters
 from timberframe_core.dtypes import DType
 from timberframe_core.plugin.hooks import HookSpecs
 
@@ -110,16 +110,16 @@ class Pages:
 def pages() -> Iterator[tuple[str, str]]:
     """Path and text of each page, the index first."""
     make = Pages()
-    made = {"tf": make.page("tf", "tf.", members(tf), _doc(tf), values(tf))}
+    made = {"tf": make.page("tf", "tf.", members(tf), doc(tf), values(tf))}
     for path in NAMESPACES:
         space = _find(path)
-        made[f"tf.{path}"] = make.page(f"tf.{path}", f"tf.{path}.", members(space), _doc(space), values(space))
-    made["sdk"] = make.page("timberframe_sdk", "timberframe_sdk.", members(sdk), _doc(sdk))
+        made[f"tf.{path}"] = make.page(f"tf.{path}", f"tf.{path}.", members(space), doc(space), values(space))
+    made["sdk"] = make.page("timberframe_sdk", "timberframe_sdk.", members(sdk), doc(sdk))
     hooks = {n: f for n, f in vars(HookSpecs).items() if n.startswith("timberframe_")}
-    made["hooks"] = make.page("Hooks of a plugin", "", hooks, _doc(HookSpecs))
+    made["hooks"] = make.page("Hooks of a plugin", "", hooks, doc(HookSpecs))
     for name in CORE:
         module = importlib.import_module(f"timberframe_core.{name}")
-        made[f"core.{name}"] = make.page(module.__name__, f"{module.__name__}.", own_members(module), _doc(module))
+        made[f"core.{name}"] = make.page(module.__name__, f"{module.__name__}.", own_members(module), doc(module))
     yield "index.md", _index(list(made))
     yield from ((f"{name}.md", text) for name, text in made.items())
 
@@ -144,7 +144,7 @@ def _class(name: str, kind: type) -> str:
         if member[0] == "_":
             continue
         if isinstance(value, property):
-            body.append(_directive("py:property", member, plain(_doc(value)), 4))
+            body.append(_directive("py:property", member, plain(doc(value)), 4))
         elif inspect.isroutine(value) or isinstance(value, classmethod | staticmethod):
             function = getattr(kind, member)
             body.append(_function(member, function, "py:method", 4))
@@ -168,18 +168,13 @@ def _signature(value: Any) -> str:
     return re.sub(r"<(?:function |class ')?([\w.]+)[^>]*>", r"\1", text)
 
 
-def _doc(value: Any) -> str:
-    """The docstring of a function, class or module; an object that stands for a module has that of its class."""
-    return inspect.getdoc(value) or ""
-
-
 def _docstring(value: Any) -> str:
-    """A docstring as Markdown; lines that begin with a parameter and a colon are a list.
+    """Returns a docstring as Markdown; lines that begin with a parameter and a colon are a list.
 
     It goes on with what docstrings that it refers to, or of base classes, say of parameters that it does not name.
     """
     known, result = parameters(value), list[str]()
-    for line in plain(_doc(value)).splitlines():
+    for line in plain(doc(value)).splitlines():
         found = re.match(r"((?:\w|\\_)+(?:, (?:\w|\\_)+)*): ", line)
         names = found[1].replace("\\", "").split(", ") if found else []
         if found and all(name in known for name in names):
@@ -194,6 +189,6 @@ def _docstring(value: Any) -> str:
 
 
 def _item(before: list[str], text: str) -> list[str]:
-    """The lines of an item, which begins a list unless the lines before it are one."""
+    """Returns the lines of an item, which begins a list unless the lines before it are one."""
     listed = bool(before) and before[-1].startswith(("- ", "  "))
     return [*([] if listed else [""]), f"- {text}"]

@@ -17,8 +17,13 @@ _LEFT_TO = re.compile(
 )
 
 
+def doc(value: Any) -> str:
+    """Returns the docstring of a function, class or module; of an object that stands for a module its class's."""
+    return inspect.getdoc(value) or ""
+
+
 def parameters(value: Any) -> Mapping[str, inspect.Parameter]:
-    """Returns the parameters of a function or class by name; none where it does not tell them."""
+    """Returns the parameters of a function or class by name; none where it has no signature."""
     try:
         return inspect.signature(value).parameters
     except (TypeError, ValueError):
@@ -28,7 +33,7 @@ def parameters(value: Any) -> Mapping[str, inspect.Parameter]:
 def described(value: Any) -> dict[str, str]:
     """Returns the description of each parameter that the docstring of a function or class itself describes."""
     known, found = parameters(value), {}
-    for paragraph in (inspect.getdoc(value) or "").split("\n\n"):
+    for paragraph in doc(value).split("\n\n"):
         starts = [m for m in _DESCRIBED.finditer(paragraph) if all(name in known for name in m[1].split(", "))]
         for i, start in enumerate(starts):
             end = starts[i + 1].start() if i + 1 < len(starts) else len(paragraph)
@@ -39,7 +44,7 @@ def described(value: Any) -> dict[str, str]:
 
 def described_elsewhere(value: Any) -> dict[str, tuple[str, str]]:
     """Returns for each parameter that the docstring neither describes nor names a sentence on it, and whose that is."""
-    text = inspect.getdoc(value) or ""
+    text = doc(value)
     wanted = [name for name in parameters(value) if not re.search(rf"\b{name}\b", text)]
     found: dict[str, tuple[str, str]] = {}
     for source in _sources(value, {id(value)}):
@@ -51,7 +56,7 @@ def described_elsewhere(value: Any) -> dict[str, tuple[str, str]]:
 
 def _sources(value: Any, seen: set[int]) -> Iterator[Any]:
     """Yields what a docstring leaves descriptions to, then what that leaves them to, and the bases of a class."""
-    names = [quoted or named for quoted, named in _LEFT_TO.findall(inspect.getdoc(value) or "")]
+    names = [quoted or named for quoted, named in _LEFT_TO.findall(doc(value))]
     linked = [found for name in names if (found := _find(name, value)) is not None]
     bases = [base for base in value.__mro__[1:] if base is not object] if inspect.isclass(value) else []
     for found in (*linked, *bases):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 from timberframe_core.compiler.kept import Kept
 
 
@@ -43,6 +45,23 @@ def test_cheap_values_are_kept_beyond_the_least_number_and_dear_ones_are_not() -
     kept.add(51, "dearer", 1000)
     kept.add(52, "dearer", 1000)
     assert (len(kept), kept.get(52)) == (2, "dearer")
+
+
+def test_a_key_that_threads_add_at_once_is_kept_once() -> None:
+    kept: Kept[str, int] = Kept(2, 0)
+    kept.add("a", 1, 5)
+    kept.add("a", 2, 5)
+    assert (len(kept), kept.get("a")) == (1, 1)
+    for key in "bcdefgh":
+        kept.add(key, 3, 5)
+    assert len(kept) == 2
+
+
+def test_threads_may_add_and_drop_at_once() -> None:
+    kept: Kept[int, int] = Kept(8, 0)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda i: kept.add(i % 37, i, 1), range(20_000)))
+    assert len(kept) == 8
 
 
 def test_nothing_is_found_after_clear() -> None:

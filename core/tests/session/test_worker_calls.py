@@ -54,8 +54,8 @@ def ask() -> Iterator[Callable[[Callable[[HostCall], Any]], np.ndarray]]:
 
 
 def test_node_and_line_are_those_of_the_program(ask: Callable[[Callable[[HostCall], Any]], np.ndarray]) -> None:
-    told = ask(lambda call: (call.op, call.name, call.where, call.attrs["level"], call.handle()))
-    assert told == b"('Test>Ask', 'outer/ask', 'program.py:12', 7, 'store shelf')"
+    answer = ask(lambda call: (call.op, call.name, call.where, call.attrs["level"], call.handle()))
+    assert answer == b"('Test>Ask', 'outer/ask', 'program.py:12', 7, 'store shelf')"
 
 
 def test_arrays_are_joined(ask: Callable[[Callable[[HostCall], Any]], np.ndarray]) -> None:

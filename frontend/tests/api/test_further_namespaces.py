@@ -113,6 +113,8 @@ def test_counts_of_numbers(session: tf.Session) -> None:
     assert session.run(tf.bincount([3, 1, 1], [0.5, 1.0, 2.0])).tolist() == [0, 3, 0, 0.5]
     with pytest.raises(tf.errors.InvalidArgumentError, match="arr has negative numbers"):
         session.run(tf.bincount([-1]))
+    with pytest.raises(TypeError, match="arr is of float32; integers are required"):
+        tf.bincount([1.5])
 
 
 X = np.zeros((1, 4, 4, 1), np.float32)

@@ -76,6 +76,23 @@ def test_solving_by_an_operator_that_is_not_square_names_its_shape() -> None:
         operator.solve(np.ones((2, 1)))
 
 
+@pytest.mark.parametrize("make", [
+    lambda **known: linalg.LinearOperatorDiag(DIAGONAL, **known),
+    lambda **known: linalg.LinearOperatorScaledIdentity(3, 2.0, **known),
+    lambda **known: linalg.LinearOperatorIdentity(3, **known),
+])  # fmt: skip
+def test_a_diagonal_is_not_taken_for_what_it_cannot_be(make: Any) -> None:
+    for known in ("is_square", "is_self_adjoint"):
+        with pytest.raises(ValueError, match=f"{known} is False; matrices of a .*diagonal are"):
+            make(**{known: False})
+    assert (make().is_square, make().is_self_adjoint) == (True, True)
+
+
+def test_a_complex_diagonal_is_not_known_to_be_self_adjoint() -> None:
+    for operator in (linalg.LinearOperatorDiag([1j, 2]), linalg.LinearOperatorScaledIdentity(2, 1j)):
+        assert operator.is_self_adjoint is None
+
+
 def test_gradients_pass_through_a_triangular_solution() -> None:
     matrix = tf.constant(np.tril(SQUARE[0]))
     solved = linalg.LinearOperatorLowerTriangular(matrix).solvevec(np.ones(3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import runpy
 from pathlib import Path
 
@@ -25,6 +26,15 @@ def test_unknown_function_is_an_attribute_error() -> None:
 
 def test_namespace_functions_are_the_public_ones() -> None:
     assert tf.math.add is tf.add
+
+
+def test_a_name_is_of_one_family() -> None:
+    owners: dict[tuple[str, str], list[str]] = {}
+    for family, spaces in json.loads(INDEX.read_bytes()).items():
+        for space, names in spaces.items():
+            for name in names:
+                owners.setdefault((space, name), []).append(family)
+    assert {name: families for name, families in owners.items() if len(families) > 1} == {}
 
 
 def test_the_index_has_what_the_families_offer() -> None:

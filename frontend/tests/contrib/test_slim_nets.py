@@ -43,7 +43,7 @@ def test_an_output_stride_keeps_the_resolution_and_spreads_the_weights() -> None
         nets.resnet_v1.resnet_v1_50(images, output_stride=6, scope="other")
 
 
-def test_the_base_of_inception_v3_ends_where_it_is_told_to() -> None:
+def test_the_base_of_inception_v3_ends_at_the_end_point_given() -> None:
     images = tf.zeros([1, 299, 299, 3])
     base = resolve("contrib.slim.python.slim.nets.inception_v3").inception_v3_base
     net, end_points = base(images, final_endpoint="Mixed_6a")

@@ -324,12 +324,12 @@ class Placer:
 
 
 def _is_constant(node: Node) -> bool:
-    """Whether a node is a constant in few numbers, as `tf.ones([1000, 1000])` writes it: no work of a device's."""
+    """Returns whether a node is a constant in few numbers, as `tf.ones([1000, 1000])` writes it: no device's work."""
     return node.op.sized_by_values and all(x.node.op.role == "constant" and not x.node.feed for x in node.inputs)
 
 
 def _key(node: Node, more: Any) -> Any:
-    """The op, the dtypes and the label of a node, whether it is constant; None where an attr cannot be looked up."""
+    """Returns a node's op, dtypes and label, and whether it is constant; None where an attr cannot be looked up."""
     types = tuple(v for v in node.attrs.values() if isinstance(v, DType | tuple))
     key = node.op.name, more, types, node.attrs.get("_kernel", ""), _is_constant(node)
     try:

@@ -156,7 +156,7 @@ _summaries: WeakKeyDictionary[FuncGraph, tuple[int, bool, tuple[str, ...]]] = We
 
 
 def _summary(function: FuncGraph) -> tuple[bool, tuple[str, ...]]:
-    """Whether a function itself writes a variable, and which functions it calls; looked up once until it grows.
+    """Returns whether a function itself writes a variable, and which functions it calls; looked up once until it grows.
 
     An operation may come to call another function, but only one that does the same and gives more.
     """

@@ -261,7 +261,7 @@ class _Others:
 def gradients_through(
     ys: Sequence[Tensor], xs: Sequence[Tensor], grad_ys: Sequence[Any] | None, recorded: Container[Tensor]
 ) -> list[Gradient | None]:
-    """As `gradients`; results of operations that are not recorded count as constants, but for the sources."""
+    """Returns gradients; results of operations that are not recorded count as constants, but for the sources."""
     graph = get_default_graph()
     with graph.name_scope("gradients"):
         found = _Backward(ys, set(xs), _Others(recorded)).run(_seeds(ys, grad_ys or []))

@@ -123,7 +123,7 @@ class FuncGraph(Graph):
         return self.capture(self.outer.capture_value(tensor, where))
 
     def stand_in(self, tensor: Tensor) -> Tensor:
-        """The input that stands for a captured tensor; one that is not captured itself."""
+        """Returns the input that stands for a captured tensor; one that is not captured itself."""
         return self.captures.get(tensor, tensor)
 
     def captured_tensor(self, inner: Tensor) -> Tensor | None:

@@ -140,7 +140,7 @@ class Graph(Collections, GradientOverrides, FeedsAndFetches):
         return list(self._operations)
 
     def operations_from(self, index: int) -> list[Operation]:
-        """The operations that were made after the first `index` ones."""
+        """Returns the operations that were made after the first `index` ones."""
         return self._operations[index:]
 
     def get_operation_by_name(self, name: str) -> Operation:

@@ -6,7 +6,7 @@ Packages with messages of their own, which may have those of `schema.py` in thei
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
@@ -16,13 +16,9 @@ from timberframe_core.graphdef.schema import ENUMS, MESSAGES
 PACKAGE = "tensorflow"
 _FIELD = re.compile(r"(\w+) (\d+) (\[[\w.]+\]|\{\w+: [\w.]+\}|[\w.]+)(?: \| (\w+))?(?:, |$)")
 _Field = descriptor_pb2.FieldDescriptorProto
-
-
-Tables = Mapping[str, Any]
-"""A package's messages or enums by their names."""
 _pool = descriptor_pool.DescriptorPool()
-_added: dict[str, tuple[Tables, Tables]] = {}
-"""The messages and enums of each package."""
+_added: dict[str, tuple[Collection[str], Collection[str]]] = {}
+"""The names of the messages and of the enums of each package."""
 
 
 def _set_type(field: Any, name: str, package: str) -> None:

@@ -345,7 +345,7 @@ class Device(Protocol):
         """
 
     def script(self, folder: str, title: str, judged: Sequence[Judged]) -> str:
-        """A program in the words of its toolchain's users, without Timberframe, that shows what `record` wrote last.
+        """Returns a program in its toolchain's words, without Timberframe, that shows what `record` wrote last.
 
         It has status 1 while the device is wrong; "" if nothing ran. title: what is wrong. judged: what was judged;
         empty where the process ended or an error was raised before.

@@ -87,17 +87,17 @@ class DeviceDefaults:
         return kind == "allocation"
 
     def withdraw_failures(self: Any) -> Collection[str]:
-        """Of allocations, as there are no others."""
+        """Takes back those of allocations, as there are no others."""
         pending = self.allocator.fail_at is not None
         self.allocator.fail_at = None
         return ("allocation",) if pending else ()
 
     def record(self, folder: str) -> bool:
-        """It cannot: scripts are programs of Timberframe."""
+        """Returns False: it cannot write programs without Timberframe."""
         return False
 
     def script(self: Any, folder: str, title: str, judged: Sequence[Judged]) -> str:
-        """It has recorded nothing."""
+        """Raises UnimplementedError: it has recorded nothing."""
         raise UnimplementedError(f"device {self.spec}: records no programs")
 
     def close(self) -> None:

@@ -108,7 +108,7 @@ class HostFunction(Protocol):
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What two of the same function, at the same place and with handles of the same meaning, have in common."""
+        """A key that is equal for two of one function, at one place and with handles of the same meaning."""
 
     def like(self, function: FuncGraph) -> HostFunction:
         """Returns another function, with inputs that mean the same, in place of this one."""
@@ -174,7 +174,7 @@ class HostCall(Protocol):
 
     @property
     def run_state(self) -> dict[Any, Any]:
-        """What is kept for this run alone, the bodies of its loops and branches included.
+        """The values kept for this run alone, the bodies of its loops and branches included.
 
         UnimplementedError in a worker, which has no run.
         """

@@ -99,7 +99,7 @@ class RunCall:
 
 @cache
 def _joins() -> Joins:
-    """The small programs of all calls of this worker."""
+    """Returns the small programs of all calls of this worker."""
     return Joins()
 
 

@@ -170,7 +170,7 @@ def find_target(url: str) -> tuple[TargetKind, str]:
 
 
 def target_schemes() -> list[str]:
-    """The schemes of all targets that are installed or registered, in alphabetical order."""
+    """Returns the schemes of all targets that are installed or registered, in alphabetical order."""
     return _registry.schemes()
 
 

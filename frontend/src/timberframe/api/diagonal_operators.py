@@ -8,14 +8,33 @@ from timberframe.api.arrays import concat, expand_dims, shape
 from timberframe.api.constants import fill, ones
 from timberframe.api.diagonal import matrix_diag, matrix_diag_part, matrix_set_diag
 from timberframe.api.framework import convert_to_tensor, get_static_value
-from timberframe.api.linear_operators import LinearOperator, OfTensor
+from timberframe.api.linear_operators import OfTensor
 from timberframe.api.reduction import reduce_prod, reduce_sum
 from timberframe.api.unary import abs as magnitude
 from timberframe.api.unary import conj, log
-from timberframe_core.dtypes import as_dtype, float32, int32
+from timberframe_core.dtypes import DType, as_dtype, float32, int32
+from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.tensor_shape import TensorShape
 
 NAMESPACES = {"linalg": ("LinearOperatorDiag", "LinearOperatorIdentity", "LinearOperatorScaledIdentity")}
+
+
+def _checked_square(name: str, is_square: bool | None) -> bool:
+    """Returns True; raises InvalidArgumentError, which is a ValueError, where the caller says otherwise."""
+    if is_square is False:
+        raise InvalidArgumentError(f"{name}: is_square is False; matrices of a diagonal are square, True is required")
+    return True
+
+
+def _checked_self_adjoint(name: str, is_self_adjoint: bool | None, dtype: DType) -> bool | None:
+    """Returns what is known of self-adjointness: real diagonals have it, and to say otherwise is an error."""
+    if dtype.is_complex:
+        return is_self_adjoint
+    if is_self_adjoint is False:
+        raise InvalidArgumentError(
+            f"{name}: is_self_adjoint is False; matrices of a real diagonal are self-adjoint, True is required"
+        )
+    return True
 
 
 class LinearOperatorDiag(OfTensor):
@@ -31,10 +50,9 @@ class LinearOperatorDiag(OfTensor):
         name: str = "LinearOperatorDiag",
     ) -> None:
         self.diag = convert_to_tensor(diag)
-        real = not self.diag.dtype.is_complex
         super().__init__(
-            self.diag, name, is_non_singular=is_non_singular, is_square=True,
-            is_self_adjoint=True if real and is_self_adjoint is None else is_self_adjoint,
+            self.diag, name, is_non_singular=is_non_singular, is_square=_checked_square(name, is_square),
+            is_self_adjoint=_checked_self_adjoint(name, is_self_adjoint, self.diag.dtype),
             is_positive_definite=is_positive_definite,
         )  # fmt: skip
 
@@ -45,7 +63,7 @@ class LinearOperatorDiag(OfTensor):
         return matrix_diag(self.diag)
 
     def _factors(self, adjoint: bool) -> Any:
-        """The diagonal as columns."""
+        """Returns the diagonal as columns."""
         return expand_dims(conj(self.diag) if adjoint and self.dtype.is_complex else self.diag, -1)
 
     def _matmul(self, x: Any, adjoint: bool) -> Any:
@@ -64,15 +82,18 @@ class LinearOperatorDiag(OfTensor):
         return self.diag
 
     def add_to_tensor(self, x: Any, name: str = "add_to_tensor") -> Any:
-        """The sum with matrices x."""
+        """Returns the sum with matrices x."""
         with self._scope(name):
             given = convert_to_tensor(x, self.dtype)
             diagonal: Any = matrix_diag_part(given)
             return matrix_set_diag(given, diagonal + self.diag)
 
 
-class LinearOperatorScaledIdentity(LinearOperator):
-    """The operator of identity matrices times multiplier [*batch]."""
+class LinearOperatorScaledIdentity(OfTensor):
+    """The operator of identity matrices times multiplier [*batch].
+
+    assert_proper_shapes: there is nothing to check, since wrong shapes are errors of the products themselves.
+    """
 
     def __init__(
         self,
@@ -88,8 +109,9 @@ class LinearOperatorScaledIdentity(LinearOperator):
         self.multiplier = convert_to_tensor(multiplier)
         self._rows = num_rows
         super().__init__(
-            self.multiplier.dtype, [self.multiplier], is_non_singular, True if is_self_adjoint is None else
-            is_self_adjoint, is_positive_definite, is_square, name,
+            self.multiplier, name, is_non_singular=is_non_singular, is_square=_checked_square(name, is_square),
+            is_self_adjoint=_checked_self_adjoint(name, is_self_adjoint, self.multiplier.dtype),
+            is_positive_definite=is_positive_definite,
         )  # fmt: skip
 
     def _shape(self) -> Any:

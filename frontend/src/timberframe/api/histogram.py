@@ -1,4 +1,4 @@
-"""Histograms with parts of equal width, and how often integers occur."""
+"""Histograms with parts of equal width."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from typing import Any
 
 from timberframe.api.assertions import assert_positive
 from timberframe.api.framework import control_dependencies, name_scope
-from timberframe.api.reduction import reduce_max
 from timberframe_core.dtypes import as_dtype, int32
-from timberframe_core.errors import InvalidTypeError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.operation import Tensor
 
-__all__ = ["bincount", "histogram_fixed_width", "histogram_fixed_width_bins"]
-
-NAMESPACES = {"math": ("bincount",)}
+__all__ = ["histogram_fixed_width", "histogram_fixed_width_bins"]
 
 
 def histogram_fixed_width(
@@ -48,26 +44,4 @@ def histogram_fixed_width_bins(
             "ClipByValue", [apply_op("Floor", [count * share]), convert_to_tensor(0, share.dtype), count - 1]
         )
         result: Tensor = apply_op("Cast", [bins], {"DstT": int32}, scope)
-        return result
-
-
-def bincount(arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = int32) -> Tensor:
-    """How often each number from 0 to the largest occurs in integers, or with weights of their shape the sum of these.
-
-    minlength, maxlength: the least and the greatest length of the result. dtype: of the result without weights.
-    """
-    with name_scope(None, "bincount"):
-        numbers = convert_to_tensor(arr, name="arr")
-        if not numbers.dtype.is_integer:
-            raise InvalidTypeError(f"tf.math.bincount: arr is of {numbers.dtype.name}; integers are required")
-        size = apply_op("Cast", [apply_op("Size", [numbers]) > 0], {"DstT": numbers.dtype}) * (reduce_max(numbers) + 1)
-        if minlength is not None:
-            size = apply_op("Maximum", [convert_to_tensor(minlength, numbers.dtype, "minlength"), size])
-        if maxlength is not None:
-            size = apply_op("Minimum", [convert_to_tensor(maxlength, numbers.dtype, "maxlength"), size])
-        given = (
-            convert_to_tensor([], as_dtype(dtype)) if weights is None else convert_to_tensor(weights, name="weights")
-        )
-        flat = [apply_op("Reshape", [x, [-1]]) for x in (numbers, given)]
-        result: Tensor = apply_op("DenseBincount", [flat[0], size, flat[1]])
         return result

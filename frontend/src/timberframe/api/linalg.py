@@ -20,11 +20,9 @@ __all__ = ["cross", "diag", "diag_part", "einsum", "matmul", "norm", "trace"]
 
 NAMESPACES = {
     "linalg": (
-        "cross", "einsum", "l2_normalize", "matmul", "matvec", "norm", "normalize", "tensor_diag",
+        "cross", "einsum", "matmul", "matvec", "norm", "normalize", "tensor_diag",
         "tensor_diag_part", "trace",
     ),
-    "math": ("l2_normalize",),
-    "nn": ("l2_normalize",),
 }  # fmt: skip
 
 
@@ -197,17 +195,6 @@ def _matrix_norm(magnitude: Tensor, ord: Any, axis: Sequence[int], keep: bool, n
     result = reduce_max(reduce_sum(magnitude, [summed], True), [largest], True, name if keep else None)
     if not keep:
         result = apply_op("Squeeze", [result], {"squeeze_dims": tuple(axis)}, name)
-    return result
-
-
-def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None) -> Tensor:
-    """x over the root of the sum of its squares along the axes, which counts as `epsilon` at least."""
-    tensor = convert_to_tensor(x)
-    axes = reduction_axes(tensor, renamed("axis", axis, "dim", dim))
-    total = apply_op("Sum", [apply_op("Square", [tensor]), axes], {"keep_dims": True})
-    least = convert_to_tensor(epsilon, tensor.dtype.base_dtype)
-    scale = apply_op("Rsqrt", [apply_op("Maximum", [total, least])])
-    result: Tensor = apply_op("Mul", [tensor, scale], None, name or "l2_normalize")
     return result
 
 

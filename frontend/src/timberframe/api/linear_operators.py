@@ -93,31 +93,31 @@ class LinearOperator:
         return self.shape[-1]
 
     def shape_tensor(self, name: str = "shape_tensor") -> Any:
-        """The shape as a tensor, int32."""
+        """Returns the shape as a tensor, int32."""
         with self._scope(name):
             known = self.shape
             return convert_to_tensor(known.as_list(), int32) if known.is_fully_defined() else self._shape_tensor()
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Any:
-        """The shape without rows and columns, as a tensor."""
+        """Returns the shape without rows and columns, as a tensor."""
         return self.shape_tensor(name)[:-2]
 
     def range_dimension_tensor(self, name: str = "range_dimension_tensor") -> Any:
-        """The number of rows, as a tensor."""
+        """Returns the number of rows, as a tensor."""
         return self.shape_tensor(name)[-2]
 
     def domain_dimension_tensor(self, name: str = "domain_dimension_tensor") -> Any:
-        """The number of columns, as a tensor."""
+        """Returns the number of columns, as a tensor."""
         return self.shape_tensor(name)[-1]
 
     def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Any:
-        """The number of sizes in the shape, as a tensor."""
+        """Returns the number of sizes in the shape, as a tensor."""
         return shape(self.shape_tensor(name))[0]
 
     # Products and solutions
 
     def matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul") -> Any:
-        """The product with matrices x [*batch, columns, n], or of the adjoints; with an operator, the composition."""
+        """Returns the product with matrices x [*batch, columns, n], or of adjoints; of an operator a composition."""
         if isinstance(x, LinearOperator):
             if adjoint or adjoint_arg:
                 raise InvalidArgumentError(f"{self.name}: matmul of two operators takes none of them as its adjoint")
@@ -127,53 +127,53 @@ class LinearOperator:
             return self._matmul(adjoint_of(given) if adjoint_arg else given, adjoint)
 
     def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Any:
-        """The product with vectors x [*batch, columns]."""
+        """Returns the product with vectors x [*batch, columns]."""
         with self._scope(name):
             return squeeze(self.matmul(expand_dims(convert_to_tensor(x, self.dtype), -1), adjoint), [-1])
 
     def solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve") -> Any:
-        """The x whose product is rhs [*batch, rows, n]."""
+        """Returns the x whose product is rhs [*batch, rows, n]."""
         self._require_square("solve")
         with self._scope(name):
             given = convert_to_tensor(rhs, self.dtype)
             return self._solve(adjoint_of(given) if adjoint_arg else given, adjoint)
 
     def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solvevec") -> Any:
-        """The vectors whose product is rhs [*batch, rows]."""
+        """Returns the vectors whose product is rhs [*batch, rows]."""
         with self._scope(name):
             return squeeze(self.solve(expand_dims(convert_to_tensor(rhs, self.dtype), -1), adjoint), [-1])
 
     # Statistics
 
     def to_dense(self, name: str = "to_dense") -> Any:
-        """The matrices as a tensor."""
+        """Returns the matrices as a tensor."""
         with self._scope(name):
             return self._to_dense()
 
     def determinant(self, name: str = "det") -> Any:
-        """The determinants [*batch]."""
+        """Returns the determinants [*batch]."""
         self._require_square("determinant")
         with self._scope(name):
             return self._determinant()
 
     def log_abs_determinant(self, name: str = "log_abs_det") -> Any:
-        """log of the determinants' magnitudes [*batch]."""
+        """Returns the log of the determinants' magnitudes [*batch]."""
         self._require_square("log_abs_determinant")
         with self._scope(name):
             return self._log_abs_determinant()
 
     def diag_part(self, name: str = "diag_part") -> Any:
-        """The diagonals [*batch, the lesser of rows and columns]."""
+        """Returns the diagonals [*batch, the lesser of rows and columns]."""
         with self._scope(name):
             return self._diag_part()
 
     def trace(self, name: str = "trace") -> Any:
-        """The sums of the diagonals [*batch]."""
+        """Returns the sums of the diagonals [*batch]."""
         with self._scope(name):
             return reduce_sum(self._diag_part(), -1)
 
     def add_to_tensor(self, x: Any, name: str = "add_to_tensor") -> Any:
-        """The sum with matrices x."""
+        """Returns the sum with matrices x."""
         with self._scope(name):
             return self._to_dense() + convert_to_tensor(x, self.dtype)
 
@@ -181,7 +181,7 @@ class LinearOperator:
 
     @abstractmethod
     def _shape(self) -> Any:
-        """The static shape."""
+        """Returns the static shape."""
         raise NotImplementedError(f"{type(self).__name__}: shape is not implemented")
 
     def _shape_tensor(self) -> Any:
@@ -189,7 +189,7 @@ class LinearOperator:
 
     @abstractmethod
     def _to_dense(self) -> Any:
-        """The matrices as a tensor."""
+        """Returns the matrices as a tensor."""
         raise NotImplementedError(f"{type(self).__name__}: to_dense is not implemented")
 
     def _matmul(self, x: Any, adjoint: bool) -> Any:
@@ -216,7 +216,7 @@ class LinearOperator:
 
 
 class OfTensor(LinearOperator):
-    """Base of the operators of one tensor, which are square where the tensor says nothing else."""
+    """Base of the operators that one tensor makes up. known: what `LinearOperator` takes as known of them."""
 
     def __init__(self, tensor: Any, name: str, **known: Any) -> None:
         super().__init__(tensor.dtype, [tensor], name=name, **known)

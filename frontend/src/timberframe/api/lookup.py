@@ -322,13 +322,13 @@ def file_lines(path: Any, count: int | None) -> Tensor:
     parts: Any = _split(text, "\n")
     whole = parts[
         : apply_op("Size", [parts]) - apply_op("Cast", [apply_op("Equal", [parts[-1], ""])], {"DstT": int32})
-    ]  # nothing stands behind the last end
+    ]  # nothing follows the last end
     made: Tensor = whole if count is None else whole[:count]
     return made
 
 
 def _split(text: Any, separator: str) -> Tensor:
-    """The parts of one string."""
+    """Returns the parts of one string."""
     made: Tensor = apply_op("StringSplitV2", [apply_op("Reshape", [text, [1]]), separator])[1]
     return made
 

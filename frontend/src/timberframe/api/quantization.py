@@ -42,7 +42,7 @@ def quantize(
     axis: int | None = None,
     ensure_minimum_range: float = 0.01,
 ) -> Quantized:
-    """The integers that stand for the numbers of `input`, and the range that all integers of the dtype T cover.
+    """Returns the integers that stand for the numbers of `input`, and the range that all integers of the dtype T cover.
 
     min_range, max_range: the ends of the range, or vectors with those of each slice along `axis`. The range is extended
     until it has 0 and is at least `ensure_minimum_range` of its larger end wide. mode: as in `dequantize`. round_mode:
@@ -68,10 +68,8 @@ def quantize_v2(
     axis: int | None = None,
     ensure_minimum_range: float = 0.01,
 ) -> Quantized:
-    """`quantize` with another order of the arguments."""
-    return quantize(
-        input, min_range, max_range, T, mode, round_mode, name, narrow_range, axis, ensure_minimum_range
-    )  # fmt: skip
+    """Does as `quantize`, with another order of the arguments."""
+    return quantize(input, min_range, max_range, T, mode, round_mode, name, narrow_range, axis, ensure_minimum_range)
 
 
 def quantize_and_dequantize(
@@ -86,7 +84,7 @@ def quantize_and_dequantize(
     narrow_range: bool = False,
     axis: int | None = None,
 ) -> Tensor:
-    """The numbers of `input` rounded to those that integers of `num_bits` bits stand for, evenly spaced with 0 exact.
+    """Rounds the numbers of `input` to those that integers of `num_bits` bits stand for, evenly spaced with 0 exact.
 
     range_given: the range is input_min to input_max, scalars or a number for each slice along `axis`, and numbers
     outside become its ends; else it is that of the input. The gradient passes to all inputs.
@@ -108,7 +106,7 @@ def quantize_and_dequantize_v2(
     narrow_range: bool = False,
     axis: int | None = None,
 ) -> Tensor:
-    """`quantize_and_dequantize` whose gradient passes to the inputs within the range alone."""
+    """Does as `quantize_and_dequantize`, but the gradient passes to the inputs within the range alone."""
     attrs = _round_trip_attrs(signed_input, num_bits, range_given, round_mode, narrow_range, axis)
     result: Tensor = apply_op("QuantizeAndDequantizeV4", [input, input_min, input_max], attrs, name)
     return result

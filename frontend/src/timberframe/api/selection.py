@@ -114,7 +114,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
 
 
 def _inside(limit: Any, dtype: DType) -> Any:
-    """The number of a floating dtype that is nearest to the limit and not beyond it; both are exact as ints."""
+    """Returns the number of a floating dtype that is nearest to the limit and not beyond it; both are exact as ints."""
     kind = dtype.numpy.type
     bound = int(limit)
     if abs(bound) > int(dtype.max):

@@ -13,7 +13,7 @@ from timberframe.api.reduction import cumprod, reduce_max, reduce_prod, reduce_s
 from timberframe.api.selection import cast, where_v2
 from timberframe.api.unary import lgamma
 from timberframe_core.dtypes import int32
-from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.errors import InvalidArgumentError, InvalidTypeError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.operation import Tensor
 
@@ -32,7 +32,10 @@ def bincount(
     dtype: of counts; sums have that of the weights. Running it raises InvalidArgumentError for negative numbers.
     """
     with name_scope(name, "bincount"):
-        given = reshape(cast(convert_to_tensor(arr), int32), [-1])
+        numbers = convert_to_tensor(arr, preferred_dtype=int32)
+        if not numbers.dtype.is_integer:
+            raise InvalidTypeError(f"tf.bincount: arr is of {numbers.dtype.name}; integers are required")
+        given = reshape(cast(numbers, int32), [-1])
         with control_dependencies([assert_non_negative(given, message="tf.bincount: arr has negative numbers")]):
             given = apply_op("Identity", [given])
         size = apply_op("AddV2", [reduce_max(apply_op("ConcatV2", [[given, [-1]], 0])), 1])

@@ -188,7 +188,7 @@ def ngrams(
     data: Any, ngram_width: int | Sequence[int], separator: str = " ", pad_values: str | Sequence[str] | None = None,
     padding_width: int | None = None, preserve_short_sequences: bool = False, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """The strings along the last dimension joined with as many neighbours as ngram_width says, width by width.
+    """Returns the strings along the last dimension joined with as many neighbours as ngram_width says, width by width.
 
     pad_values: what is added at both ends, or at the begin and at the end, as often as padding_width says: one time
     less than the width where it is None. preserve_short_sequences: what is too short is joined as a whole.

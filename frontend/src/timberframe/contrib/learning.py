@@ -140,33 +140,15 @@ def train_step(sess: Any, train_op: Any, global_step: Any, train_step_kwargs: Ma
 
 
 def train(
-    train_op: Any,
-    logdir: str | None,
-    train_step_fn: Callable[..., tuple[Any, Any]] = train_step,
-    train_step_kwargs: Any = _DEFAULT,
-    log_every_n_steps: int | None = 1,
-    graph: Graph | None = None,
-    master: str = "",
-    is_chief: bool = True,
-    global_step: Any = None,
-    number_of_steps: int | None = None,
-    init_op: Any = _DEFAULT,
-    init_feed_dict: Any = None,
-    local_init_op: Any = _DEFAULT,
-    init_fn: Callable[[Any], Any] | None = None,
-    ready_op: Any = _DEFAULT,
-    summary_op: Any = _DEFAULT,
-    save_summaries_secs: float = 600,
-    summary_writer: Any = _DEFAULT,
-    startup_delay_steps: int = 0,
-    saver: Any = None,
-    save_interval_secs: float = 600,
-    sync_optimizer: Any = None,
-    session_config: Any = None,
-    session_wrapper: Callable[[Any], Any] | None = None,
-    trace_every_n_steps: int | None = None,
-    ignore_live_threads: bool = False,
-) -> Any:
+    train_op: Any, logdir: str | None, train_step_fn: Callable[..., tuple[Any, Any]] = train_step,
+    train_step_kwargs: Any = _DEFAULT, log_every_n_steps: int | None = 1, graph: Graph | None = None, master: str = "",
+    is_chief: bool = True, global_step: Any = None, number_of_steps: int | None = None, init_op: Any = _DEFAULT,
+    init_feed_dict: Any = None, local_init_op: Any = _DEFAULT, init_fn: Callable[[Any], Any] | None = None,
+    ready_op: Any = _DEFAULT, summary_op: Any = _DEFAULT, save_summaries_secs: float = 600,
+    summary_writer: Any = _DEFAULT, startup_delay_steps: int = 0, saver: Any = None, save_interval_secs: float = 600,
+    sync_optimizer: Any = None, session_config: Any = None, session_wrapper: Callable[[Any], Any] | None = None,
+    trace_every_n_steps: int | None = None, ignore_live_threads: bool = False,
+) -> Any:  # fmt: skip
     """Runs train_op until number_of_steps are made, the input ends, or a thread asks to stop; returns the last loss.
 
     logdir: where checkpoints and summaries go, and the checkpoint from which training goes on; None for neither.
@@ -186,27 +168,21 @@ def train(
         hook = None if sync_optimizer is None else sync_optimizer.make_session_run_hook(is_chief)
         if hook is not None:
             hook.begin()
-        saver = saver or _train.Saver()
         supervisor = _train.Supervisor(
             graph=given, is_chief=is_chief, logdir=logdir, init_op=init_op, init_feed_dict=init_feed_dict,
             local_init_op=local_init_op, ready_op=ready_op, summary_op=summary_op if logdir else None,
-            summary_writer=summary_writer if logdir else None, global_step=step, saver=saver,
-            save_summaries_secs=save_summaries_secs, save_model_secs=save_interval_secs, init_fn=init_fn,
+            summary_writer=summary_writer if logdir else None, global_step=step,
+            saver=saver or _train.Saver(), save_summaries_secs=save_summaries_secs,
+            save_model_secs=save_interval_secs, init_fn=init_fn,
         )  # fmt: skip
+    delay = 0 if is_chief else min(startup_delay_steps, number_of_steps or startup_delay_steps)
 
     def begin(session: Any) -> Callable[[], tuple[Any, Any]]:
-        if hook is not None:
-            hook.after_create_session(session, supervisor.coord)
-        elif not is_chief:
-            _wait_for_step(supervisor, session, step, min(startup_delay_steps, number_of_steps or startup_delay_steps))
+        _join_replicas(supervisor, session, hook, step, delay)
         running = session if session_wrapper is None else session_wrapper(session)
         return lambda: train_step_fn(running, train_op, step, arguments)
 
-    while True:
-        try:
-            return _train_in_session(supervisor, master, session_config, begin, ignore_live_threads)
-        except AbortedError as e:
-            logging.info("the session is lost (%s); another one goes on from the last checkpoint", e)
+    return _train_in_sessions(supervisor, master, session_config, begin, ignore_live_threads)
 
 
 def _check_arguments(
@@ -245,10 +221,28 @@ def _arguments(
     return made
 
 
-def _wait_for_step(supervisor: Any, session: Any, global_step: Any, first: int) -> None:
-    """Waits until another replica has made so many steps."""
-    while session.run(global_step) < first and not supervisor.should_stop():
+def _join_replicas(supervisor: Any, session: Any, hook: Any, global_step: Any, delay: int) -> None:
+    """Starts what a sync_optimizer does in a session; without one, waits until others have made `delay` steps."""
+    if hook is not None:
+        hook.after_create_session(session, supervisor.coord)
+        return
+    while delay and session.run(global_step) < delay and not supervisor.should_stop():
         time.sleep(_SECONDS_BETWEEN_LOOKS)
+
+
+def _train_in_sessions(
+    supervisor: Any,
+    master: str,
+    config: Any,
+    begin: Callable[[Any], Callable[[], tuple[Any, Any]]],
+    ignore_live_threads: bool,
+) -> Any:
+    """Trains in a session, and in another one each time that it is lost; returns the last loss."""
+    while True:
+        try:
+            return _train_in_session(supervisor, master, config, begin, ignore_live_threads)
+        except AbortedError as e:
+            logging.info("the session is lost (%s); another one goes on from the last checkpoint", e)
 
 
 def _train_in_session(

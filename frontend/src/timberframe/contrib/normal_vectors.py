@@ -58,11 +58,11 @@ class _NormalVectors(OfVectors):
         return self.loc + self._deviations(drawn)
 
     def _deviations(self, drawn: Any) -> Any:
-        """The operator's products with vectors [n, *batch, size]."""
+        """Returns the operator's products with vectors [n, *batch, size]."""
         return self.scale.matvec(drawn)
 
     def _standard(self, x: Any) -> Any:
-        """The standard normal numbers that a sample is made of."""
+        """Returns the standard normal numbers that a sample is made of."""
         return self.scale.solvevec(x - self.loc)
 
     def _log_prob(self, x: Any) -> Any:

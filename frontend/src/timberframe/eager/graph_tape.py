@@ -62,27 +62,27 @@ class GraphTape:
                     tracked.update(x for x in op.outputs if is_differentiable(x))
 
     def _inner(self, tensor: Tensor) -> Tensor:
-        """What stands in the graph for a tensor from around it."""
+        """Returns what stands in the graph for a tensor from around it."""
         for body in self._bodies:
             tensor = body.stand_in(tensor)
         return tensor
 
     def __contains__(self, tensor: Any) -> bool:
-        """Whether the operation that made a tensor was recorded."""
+        """Returns whether the operation that made a tensor was recorded."""
         graph = tensor.graph
         if graph is self._graph:
             return tensor.op in self._recorded
         return not any(graph is body.outer for body in self._bodies)
 
     def _variables(self) -> dict[Tensor, Any]:
-        """The variables that are known, by the tensors of the graph that are their handles."""
+        """Returns the variables that are known, by the tensors of the graph that are their handles."""
         handles = getattr(self._graph, "handles", {}).items()
         known = {inner: _variable_of(handle) for handle, inner in handles}
         known.update((v.handle, v) for v in self._graph.get_collection(GraphKeys.GLOBAL_VARIABLES))
         return known
 
     def variables(self) -> list[Any]:
-        """The variables that are watched, and those to be trained that operations since the beginning read."""
+        """Returns the variables that are watched, and those to be trained that operations since the beginning read."""
         known = self._variables()
         made = [op for op in self._graph.operations_from(self._start) if reads_variables(op.op_def)]
         read = {x: known[x] for op in made for x in op.inputs if known.get(x) is not None}
@@ -92,7 +92,7 @@ class GraphTape:
         )
 
     def is_tracked(self, tensor: Tensor) -> bool:
-        """Whether a gradient may be asked for: of variables, of what is watched, and of what was made of these."""
+        """Returns whether a tensor has gradients: variables, what is watched, and what was made of these have."""
         self._see()
         if tensor in self._watched or self._inner(tensor) in self._tracked:
             return True
@@ -103,7 +103,7 @@ class GraphTape:
     def gradients(
         self, targets: Sequence[Tensor], sources: Sequence[Tensor | None], seeds: Sequence[Any] | None
     ) -> list[Any]:
-        """The gradients by what was recorded."""
+        """Returns the gradients by what was recorded."""
         self._see()
         graph: Any = get_default_graph()
         inner = [graph.capture(x) if x is not None and x.eager else x for x in sources]
@@ -113,7 +113,7 @@ class GraphTape:
 
 
 def _bodies(graph: Graph) -> list[FuncGraph]:
-    """The bodies that a graph lies in and is, from the outermost on."""
+    """Returns the bodies that a graph lies in and is, from the outermost on."""
     found: list[FuncGraph] = []
     while isinstance(graph, FuncGraph):
         found.append(graph)
@@ -129,7 +129,7 @@ def _variable_of(handle: Any) -> Any:
 
 
 def _is_trained(tensor: Tensor, known: Mapping[Tensor, Any]) -> bool:
-    """Whether a tensor is the handle of a variable that is to be trained, or may be."""
+    """Returns whether a tensor is the handle of a variable that is to be trained, or may be."""
     if tensor.dtype.name != "resource":
         return False
     variable = known.get(tensor)

@@ -126,26 +126,26 @@ class Context:
         return made
 
     def nested(self) -> Context:
-        """The same for the cursors of a pipeline that a function has made, or has from outside: then it is shared."""
+        """Returns the context for cursors of a pipeline that a function has made, or has from outside and shares."""
         made = copy.copy(self)
         made._numbers, made._kept, made._shared = {}, {}, True
         return made
 
     def drawing(self) -> Context:
-        """The same for cursors that give no element; see `draws_alone`."""
+        """Returns the context for cursors that give no element; see `draws_alone`."""
         made = copy.copy(self)
         made.draws_alone = True
         return made
 
     def numbers(self, path: str, own: Numbers) -> Numbers:
-        """Where the seeds of cursors that are begun again and again come from. own: those of their pipeline."""
+        """Returns where the seeds of cursors that are begun again and again come from. own: those of their pipeline."""
         found = self._numbers.get(path)
         if found is None:
             found = self._numbers[path] = own if self._shared else own.restarted()
         return found
 
     def kept(self, path: str, own: Kept) -> Kept:
-        """The elements that a pipeline keeps. own: those of its cursors in all iterators."""
+        """Returns the elements that a pipeline keeps. own: those of its cursors in all iterators."""
         return self._kept.setdefault(path, own if self._shared else Kept())
 
     def seeds(self) -> State:
@@ -254,7 +254,7 @@ class Empty(Cursor):
         return {}
 
     def set_position(self, state: State) -> None:
-        """There is one position alone."""
+        """Does nothing: there is one position alone."""
 
 
 def element_of(table: Sequence[Any], row: int) -> Element:

@@ -244,7 +244,7 @@ def _interleave(call: HostCall) -> Pipeline:
 
 
 def _check_parallel(call: HostCall, parallel: int, cycle: int) -> None:
-    """InvalidArgumentError for a num_parallel_calls that no dataset is left for; -1 is any number."""
+    """Raises InvalidArgumentError for a num_parallel_calls that no dataset is left for; -1 is any number."""
     if parallel < 1 and parallel != -1:
         raise call.error(f"num_parallel_calls is {parallel}; it must be greater than zero, or -1 (AUTOTUNE)")
     if parallel > cycle > 0:

@@ -22,7 +22,7 @@ class Numbers:
         self._block = 4
 
     def restarted(self) -> Numbers:
-        """Numbers of the same seeds, from the first on."""
+        """Returns numbers of the same seeds, from the first on."""
         return Numbers(*self._seeds)
 
     def next(self) -> int:

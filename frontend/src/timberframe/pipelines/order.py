@@ -34,7 +34,7 @@ class Repeat(_Counted):
         return _RepeatCursor(self, context, f"{path}/0")
 
     def draw(self, context: Context, path: str) -> None:
-        """Draws the seeds of a further repetition, as TensorFlow does behind the last one where it is not fused."""
+        """Draws the seeds of a further repetition, as TensorFlow does after the last one where it is not fused."""
         if self.count > 1 and not isinstance(self.source, Shuffle):
             self.source.begin(context.drawing(), path).close()
 

@@ -42,7 +42,7 @@ def dataset(*names: str) -> Callable[[Callable[[HostCall], Pipeline]], Callable[
 
 
 def is_shared(call: HostCall, pipeline: Pipeline) -> bool:
-    """Whether a run before has made a pipeline, so that others may draw its seeds, too: eager execution is so."""
+    """Returns whether an earlier run has made a pipeline, so that others may draw its seeds, as in eager execution."""
     return all(made is not pipeline for made in call.run_state.get(_MADE, ()))
 
 

@@ -147,7 +147,7 @@ def _index_errors(extra: Sequence[Arg]) -> Iterator[ErrorSample]:
         ([-1], r"index -1 at position 0 is outside \[0, 3\)"),
         ([0, 2, 3], r"index 3 at position 2 is outside \[0, 3\)"),
         ([[0, 1], [5, 1]], r"index 5 at position 2 is outside \[0, 3\)"),
-        ([1] * 1100 + [3], r"index 3 at position 1100 is outside \[0, 3\)"),  # behind many right ones
+        ([1] * 1100 + [3], r"index 3 at position 1100 is outside \[0, 3\)"),  # after many right ones
     ):
         yield ErrorSample((Arg((3, 2)), Arg(values=indices), *extra), match)
     yield ErrorSample((Arg((0, 2)), Arg(values=[0]), *extra), r"index 0 at position 0 is outside \[0, 0\)")

@@ -132,9 +132,10 @@ _WRONG = r"its last size must be 3"
 
 
 def _to_hsv_gradient(op: Any, grad: Any) -> list[Any]:
-    """The derivative of A. R. Smith's formula; of equal components red counts as the largest, blue as the smallest.
+    """Returns the derivative of A. R. Smith's formula.
 
-    Nothing comes by hue where all are equal, and by saturation where all are 0.
+    Of equal components red counts as the largest, blue as the smallest. Nothing comes by hue where all are
+    equal, and by saturation where all are 0.
     """
     x = op.inputs[0]
     of_hue, of_saturation, of_value = apply_op("Split", [-1, grad], {"num_split": 3})

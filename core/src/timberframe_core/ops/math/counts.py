@@ -16,7 +16,7 @@ _WEIGHTS = "T: {int32, int64, float, double}"
 
 
 def _size(c: InferenceContext) -> int | None:
-    """The number of counts, where it is known."""
+    """Returns the number of counts, where it is known."""
     if not compatible(c.shapes[1], ()):
         raise c.error(f"size has shape {format_shape(c.shapes[1])}; it must be a scalar")
     count = c.value(1)
@@ -41,7 +41,7 @@ def _dense_shape(c: InferenceContext) -> Sequence[Shape]:
 
 
 def _counts(rows: np.ndarray, size: int, weights: np.ndarray, binary: bool) -> np.ndarray:
-    """Of each row of numbers; weights: as many as numbers, or none."""
+    """Counts each row of numbers. weights: as many as numbers, or none. binary: 1 for what occurs, however often."""
     if size < 0:
         raise InvalidArgumentError(f"size is {size}; it must be at least 0")
     if (rows < 0).any():

@@ -12,20 +12,20 @@ from timberframe_core.ops.definition.accuracy import Bound
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
 from timberframe_core.ops.definition.shape_functions import late_errors
+from timberframe_core.ops.quantization.ranges import along, check_axis
 from timberframe_core.shapes import Shape, format_shape
 
 
 @late_errors
 def _shape(c: InferenceContext) -> list[Shape]:
-    shape, axis, mode = c.shapes[0], c.attrs["axis"], c.attrs["mode"]
+    shape, mode = c.shapes[0], c.attrs["mode"]
+    axis = check_axis(c, shape)
     if c.attrs["dtype"] is bfloat16 and mode != "MIN_COMBINED":
         raise c.error(f"mode is {mode} with dtype bfloat16; it must be MIN_COMBINED")
     if axis >= 0 and mode == "MIN_FIRST":
         raise UnimplementedError(
             f"Dequantize '{c.name}': mode is MIN_FIRST with axis {axis}; with an axis it must be another", c.name
         )
-    if shape is not None and axis >= len(shape):
-        raise c.error(f"axis is {axis} for an input of rank {len(shape)}; it must be below the rank")
     wanted = 1 if axis < 0 else None if shape is None else shape[axis]
     for i, name in ((1, "min_range"), (2, "max_range")):
         found = c.shapes[i]
@@ -36,15 +36,9 @@ def _shape(c: InferenceContext) -> list[Shape]:
     return [shape]
 
 
-def _range(attrs: Attrs, x: np.ndarray, limit: np.ndarray) -> np.ndarray:
-    """The end of the range for each element, so that it broadcasts."""
-    axis = attrs["axis"]
-    return limit.reshape(()) if axis < 0 else limit.reshape((-1,) + (1,) * (x.ndim - 1 - axis))
-
-
 def _reference(attrs: Attrs, x: np.ndarray, min_range: np.ndarray, max_range: np.ndarray) -> np.ndarray:
     info, kind = np.iinfo(x.dtype), min_range.dtype.type
-    low, high = _range(attrs, x, min_range), _range(attrs, x, max_range)
+    low, high = (along(attrs["axis"], x, end) for end in (min_range, max_range))
     wide = x.astype(kind)
     if attrs["mode"] == "SCALED":
         least = info.min + attrs["narrow_range"]
@@ -81,6 +75,7 @@ def _samples() -> Iterator[Sample]:
 def _errors() -> Iterator[ErrorSample]:
     x, one, two = Arg((2, 3)), Arg(values=np.float32(1)), Arg(values=np.array([1, 2], np.float32))
     for limits, axis, match in (
+        ((one, one), -2, "axis is -2; -1"),
         ((one, one), 2, "axis is 2 for an input of rank 2; it must be below the rank"),
         ((two, one), -1, r"min_range has shape \(2,\); it must be \(1,\) or \(\)"),
         ((two, two), 1, r"min_range has shape \(2,\); it must be \(3,\)"),

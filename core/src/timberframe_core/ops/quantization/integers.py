@@ -59,7 +59,7 @@ def requantized(x: np.ndarray, low: Any, high: Any, new_low: Any, new_high: Any,
 
 
 def _in_fixed_point(x: np.ndarray, low: Any, high: Any, new_low: Any, new_high: Any) -> np.ndarray:
-    """With 16 bits after the point, which TensorFlow uses for this most common pair of dtypes."""
+    """Requantizes with 16 bits after the point, which TensorFlow uses for this most common pair of dtypes."""
     new_range = F32(new_high - new_low)
     if new_range == 0:
         return np.zeros(x.shape, np.uint8)

@@ -13,7 +13,7 @@ import numpy as np
 
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition import registry
-from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, define_op, evaluate
+from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, OpDef, define_op, evaluate
 from timberframe_core.ops.quantization.integers import (
     F32,
     centred,
@@ -24,19 +24,34 @@ from timberframe_core.ops.quantization.integers import (
     requantized,
 )
 from timberframe_core.ops.quantization.ranges import QUANTIZED
-from timberframe_core.shapes import Shape, format_shape
+from timberframe_core.shapes import Shape
 
 _NO_GRADIENT = MissingGradient("TensorFlow has none of quantized integers either")
 _BIAS_ROOM, _SUM_ROOM = 1 << 17, 1 << 14
-"""TensorFlow's room for sums in 32 bits: how often the largest end of the operands' ranges fits into the result's."""
+"""TensorFlow's room for sums in 32 bits: how often the largest end of the operands' ranges fits into the result's.
+
+QuantizedBiasAdd gives TensorFlow's integers. Those of QuantizedAdd are within two steps of the sum; TensorFlow's own,
+in fixed point, are some dozens off.
+"""
+
+
+def _with_defaults(op: OpDef, attrs: Attrs) -> Attrs:
+    return {**{name: a.default for name, a in op.attrs.items() if not a.required}, **attrs}
+
+
+def _computed(op: str, attrs: Attrs, inputs: Sequence[np.ndarray]) -> np.ndarray:
+    """Returns what a floating op computes by its reference."""
+    floating = registry.get(op)
+    (found,) = evaluate(floating, _with_defaults(floating, attrs), inputs)
+    return found
 
 
 def _inferred(op: str, inputs: Sequence[int]) -> Callable[[InferenceContext], list[Shape]]:
-    """The shape function of an op whose first output has the shape that a floating op gives for some of the inputs."""
+    """Returns the shape function of an op whose first output has the shape that a floating op gives for some inputs."""
 
     def shape(c: InferenceContext) -> list[Shape]:
         floating = registry.get(op)
-        attrs = {**{name: a.default for name, a in floating.attrs.items() if not a.required}, **c.attrs}
+        attrs = _with_defaults(floating, c.attrs)
         shapes, values = [c.shapes[i] for i in inputs], [c.values[i] for i in inputs]
         inner = InferenceContext(floating, c.name, attrs, shapes, values, [c.dtypes[i] for i in inputs])
         inner.op = c.op  # errors are this op's
@@ -46,7 +61,7 @@ def _inferred(op: str, inputs: Sequence[int]) -> Callable[[InferenceContext], li
 
 
 def _end(x: np.ndarray) -> Any:
-    """The end of a range: a scalar, or the first of a few equal numbers."""
+    """Returns the end of a range: a scalar, or the first of a few equal numbers."""
     return F32(x.reshape(-1)[0])
 
 
@@ -71,6 +86,7 @@ def _define(
     reference: Callable[..., Any],
     output: str = "output: out_type",
     ends: Sequence[str] = ("output_min", "output_max"),
+    shape_inputs: tuple[str, ...] = (),
 ) -> None:
     define_op(
         name,
@@ -81,6 +97,7 @@ def _define(
         shape=shape,
         reference=reference,
         gradient=_NO_GRADIENT,
+        shape_inputs=shape_inputs,
         on_host=True,
     )
 
@@ -90,7 +107,7 @@ def _same(c: InferenceContext) -> list[Shape]:
 
 
 def _used_range(x: np.ndarray, low: Any, high: Any) -> tuple[Any, Any]:
-    """The range of the numbers that occur, with 0 in it."""
+    """Returns the range of the numbers that occur, with 0 in it."""
     if not x.size:
         return F32(0), F32(0)
     least, most = numbers(np.array([x.min(), x.max()], x.dtype), low, high)
@@ -121,10 +138,8 @@ def _matmul(attrs: Attrs, a: np.ndarray, b: np.ndarray, *ends: np.ndarray) -> tu
 
 def _conv2d(attrs: Attrs, x: np.ndarray, filters: np.ndarray, *ends: np.ndarray) -> tuple[Any, ...]:
     given, out = _ends(ends), attrs["out_type"].numpy
-    floating = registry.get("Conv2D")
-    known = {name: a.default for name, a in floating.attrs.items() if not a.required}
     exact = [centred(v, *pair).astype(np.float64) for v, pair in ((x, given[:2]), (filters, given[2:]))]
-    (sums,) = evaluate(floating, {**known, **attrs}, exact)  # integers below 2^53 are exact
+    sums = _computed("Conv2D", attrs, exact)  # integers below 2^53 are exact
     return sums.astype(np.int64).astype(out), *product_range(given, (x.dtype, filters.dtype), out)
 
 
@@ -139,7 +154,8 @@ def _sum(room: int, type_attr: str) -> Callable[..., tuple[Any, ...]]:
         given, out = _ends(ends), attrs[type_attr].numpy
         high = max(abs(end) for end in given) * F32(room)
         terms = [numbers(v, *pair) for v, pair in ((x, given[:2]), (y, given[2:]))]
-        return sum(integer_of(t, -high, high, out) for t in terms).astype(out), -high, high  # type: ignore[union-attr]
+        first, second, zero = (integer_of(t, -high, high, out) for t in (*terms, 0.0))
+        return (first + second - zero).astype(out), -high, high  # which both terms have in them
 
     return add
 
@@ -158,9 +174,7 @@ def _relu(limit: float | None) -> Callable[..., tuple[Any, ...]]:
 
 def _pool(op: str) -> Callable[..., tuple[Any, ...]]:
     def pool(attrs: Attrs, x: np.ndarray, *ends: np.ndarray) -> tuple[Any, ...]:
-        floating = registry.get(op)
-        known = {name: a.default for name, a in floating.attrs.items() if not a.required}
-        (found,) = evaluate(floating, {**known, **attrs}, [x.astype(np.float64)])
+        found = _computed(op, attrs, [x.astype(np.float64)])
         return np.trunc(found + 1e-9 * np.sign(found)).astype(x.dtype), *_ends(ends)
 
     return pool
@@ -186,18 +200,7 @@ def _concat(attrs: Attrs, axis: np.ndarray, *rest: np.ndarray) -> tuple[Any, ...
 
 
 def _concat_shape(c: InferenceContext) -> list[Shape]:
-    count, axis = c.attrs["N"], c.value(0)
-    shapes = c.shapes[1 : count + 1]
-    if axis is None or any(s is None for s in shapes):
-        return [None, (), ()]
-    first = list(shapes[0] or ())
-    at = c.axis(int(axis), len(first), "concat_dim")
-    for other in shapes[1:]:
-        if len(other or ()) != len(first):
-            raise c.error(f"values have shapes {', '.join(map(format_shape, shapes))}; their ranks must be equal")
-    sizes = [s[at] for s in shapes if s is not None]
-    first[at] = None if any(n is None for n in sizes) else sum(n for n in sizes if n is not None)
-    return [tuple(first), (), ()]
+    return _inferred("Concat", range(c.attrs["N"] + 1))(c)
 
 
 _RANGE_OF_INPUT = ("input_min: float", "input_max: float")
@@ -240,11 +243,15 @@ _define(
     "QuantizedBiasAdd",
     ["input: T1", "bias: T2", "min_input: float", "max_input: float", "min_bias: float", "max_bias: float"],
     [f"T1: {QUANTIZED}", f"T2: {QUANTIZED}", _OUT],
-    f"A quantized tensor plus a quantized vector for its last axis, with room for {_BIAS_ROOM} times the numbers.",
+    f"A quantized tensor plus a quantized vector for its last axis, with room for {_BIAS_ROOM} such numbers.",
     _inferred("BiasAdd", (0, 1)), _sum(_BIAS_ROOM, "out_type"), ends=("min_out", "max_out"),
 )  # fmt: skip
 for _name, _reference, _doc in (
-    ("QuantizedAdd", _sum(_SUM_ROOM, "Toutput"), f"The sum of two quantized tensors, with room for {_SUM_ROOM} times."),
+    (
+        "QuantizedAdd",
+        _sum(_SUM_ROOM, "Toutput"),
+        f"The sum of two quantized tensors, with room for {_SUM_ROOM} such numbers.",
+    ),
     ("QuantizedMul", _multiply, "The product of two quantized tensors" + _SHIFTED),
 ):
     _define(
@@ -271,11 +278,11 @@ for _op, _doc in (("MaxPool", "The greatest"), ("AvgPool", "The mean, rounded to
 _define(
     "QuantizedReshape", ["tensor: T", "shape: Tshape", *_RANGE_OF_INPUT],
     ["T: type", "Tshape: {int32, int64} = DT_INT32"], "A quantized tensor with another shape.",
-    _inferred("Reshape", (0, 1)), _reshape, "output: T",
+    _inferred("Reshape", (0, 1)), _reshape, "output: T", shape_inputs=("shape",),
 )  # fmt: skip
 _define(
     "QuantizedConcat", ["concat_dim: int32", "values: N * T", "input_mins: N * float", "input_maxes: N * float"],
     ["N: int >= 2", "T: type"],
     "Quantized tensors joined along an axis, as integers that cover the ranges of all.", _concat_shape, _concat,
-    "output: T",
+    "output: T", shape_inputs=("concat_dim",),
 )  # fmt: skip

@@ -43,7 +43,7 @@ def round_away(x: np.ndarray) -> np.ndarray:
 
 
 def _ends(attrs: Attrs, min_range: np.ndarray, max_range: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The range that is used: it has 0, and is not narrower than a part of its largest end."""
+    """Returns the range that is used: it has 0, and is not narrower than a part of its largest end."""
     if (max_range < min_range).any():
         at = int(np.argmax(max_range < min_range))
         raise InvalidArgumentError(f"min_range is {min_range.flat[at]} and max_range {max_range.flat[at]}; {_ORDER}")
@@ -54,7 +54,7 @@ def _ends(attrs: Attrs, min_range: np.ndarray, max_range: np.ndarray) -> tuple[n
 
 
 def _scaled(attrs: Attrs, info: Any, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The ends that integers stand for exactly, and how many steps one unit has; 0 stands for 0."""
+    """Returns the ends that integers stand for exactly, and how many steps one unit has; 0 stands for 0."""
     first, last = np.float32(info.min + attrs["narrow_range"]), np.float32(info.max)
     most = np.float32(np.finfo(np.float32).max)
     with np.errstate(all="ignore"):
@@ -64,7 +64,7 @@ def _scaled(attrs: Attrs, info: Any, low: np.ndarray, high: np.ndarray) -> tuple
 
 
 def _steps(attrs: Attrs, info: Any, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """The numbers in steps of the integers, of the modes whose range has all integers; low and high broadcast."""
+    """Returns numbers in steps of the integers, of the modes whose range has all integers; low and high broadcast."""
     scale = (np.float32(float(info.max) - float(info.min)) / (high - low)).astype(np.float32)
     if attrs["mode"] == "MIN_FIRST":
         return np.asarray(round_away(x * scale) - (round_away(low * scale) - np.float32(info.min)))
@@ -75,7 +75,7 @@ def _steps(attrs: Attrs, info: Any, x: np.ndarray, low: np.ndarray, high: np.nda
 
 
 def _reference(attrs: Attrs, x: np.ndarray, min_range: np.ndarray, max_range: np.ndarray) -> tuple[np.ndarray, ...]:
-    """In float32 whatever it is given, so that every device gives the same integers."""
+    """Computes in float32 whatever it is given, so that every device gives the same integers."""
     axis, dtype = attrs["axis"], attrs["T"].numpy
     info = np.iinfo(dtype)
     x = np.asarray(x, np.float32)

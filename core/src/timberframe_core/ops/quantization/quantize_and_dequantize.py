@@ -31,7 +31,7 @@ def _check_bits(attrs: Attrs, bits: int) -> str:
 
 
 def _shape(bits_input: bool) -> Callable[[InferenceContext], Sequence[Shape]]:
-    """The shape function. bits_input: whether the number of bits is the last input, else it is an attr."""
+    """Returns the shape function. bits_input: whether the number of bits is the last input, else it is an attr."""
 
     @late_errors
     def shape(c: InferenceContext) -> Sequence[Shape]:
@@ -55,7 +55,7 @@ def computing(dtype: DType) -> Any:
 
 
 def _limits(attrs: Attrs, kind: Any, bits: int, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The ends that are used, the steps of one unit, the width of one; the end that needs more steps decides."""
+    """Returns the ends that are used, the steps of a unit, the width of one; the end that needs more steps decides."""
     signed = bits - 1 if attrs["signed_input"] else bits
     first = kind(-(2**signed) + attrs["narrow_range"]) if attrs["signed_input"] else kind(0)
     last, most = kind(2**signed - 1), kind(np.finfo(kind).max)
@@ -67,7 +67,7 @@ def _limits(attrs: Attrs, kind: Any, bits: int, low: np.ndarray, high: np.ndarra
 
 
 def _rounded(attrs: Attrs, x: np.ndarray, *ends: np.ndarray, bits: int | None = None) -> np.ndarray:
-    """In float32, or float64 for its own, whatever it is given: every device gives the same bits."""
+    """Computes in float32, or float64 for its own, whatever it is given: every device gives the same bits."""
     kind, axis = computing(attrs["T"]), attrs["axis"]
     x, (low, high) = np.asarray(x, kind), (np.asarray(end, kind) for end in ends[:2])
     bits = attrs["num_bits"] if bits is None else bits

@@ -20,12 +20,12 @@ def _shape(c: InferenceContext) -> Sequence[Shape]:
 
 
 def _padding(attrs: Attrs, width: int) -> int:
-    """How many strings are added at each end for ngrams of a width: none of them consists of these alone."""
+    """Returns how many strings are added at each end for ngrams of a width: none of them consists of these alone."""
     return width - 1 if attrs["pad_width"] < 0 else min(attrs["pad_width"], width - 1)
 
 
 def _joined(attrs: Attrs, row: Sequence[bytes], width: int) -> list[bytes]:
-    """All of `width` neighbouring strings of a row with what is added at its ends."""
+    """Returns all of `width` neighbouring strings of a row with what is added at its ends."""
     added = _padding(attrs, width)
     padded = [attrs["left_pad"].encode()] * added + list(row) + [attrs["right_pad"].encode()] * added
     separator = attrs["separator"].encode()

@@ -22,7 +22,10 @@ _TOKEN = re.compile(rb"\\(.?)|[^\\]+", re.DOTALL)  # of a rewrite: a backslash w
 
 
 def _compiled(pattern: bytes) -> re2._Regexp:
-    """The expression; InvalidArgumentError for what RE2 refuses, MissingPackageError where RE2 is not installed."""
+    """Compiles an expression.
+
+    InvalidArgumentError for what RE2 refuses, MissingPackageError where RE2 is not installed.
+    """
     with extra("re2", "regular expressions"):
         import re2  # only an extra brings it
 
@@ -44,7 +47,7 @@ def _matches(pattern: bytes, texts: np.ndarray) -> np.ndarray:
 
 
 def _tokens(rewrite: bytes) -> tuple[list[bytes | int], bool]:
-    """Texts and numbers of groups up to a wrong letter behind a backslash, and whether there is none."""
+    """Texts and numbers of groups up to a wrong letter after a backslash, and whether there is none."""
     tokens: list[bytes | int] = []
     for token in _TOKEN.finditer(rewrite):
         letter = token[1]
@@ -58,10 +61,11 @@ def _tokens(rewrite: bytes) -> tuple[list[bytes | int], bool]:
 
 
 def _replaced(attrs: Attrs, pattern: bytes, rewrite: bytes) -> Callable[[bytes], bytes]:
-    """The function of RE2 that replaces all matches, or the first. `\\0` to `\\9` are groups, two backslashes are one.
+    """Returns the function of RE2 that replaces all matches, or the first.
 
-    As there, a rewrite with a group that the pattern lacks changes nothing. One with another letter behind a backslash
-    counts up to there where all matches are replaced, and else changes nothing.
+    `\\0` to `\\9` are groups, two backslashes are one. As there, a rewrite with a group that the pattern lacks changes
+    nothing. One with another letter after a backslash counts up to there where all matches are replaced, and else
+    changes nothing.
     """
     compiled, everywhere = _compiled(pattern), attrs["replace_global"]
     tokens, whole = _tokens(rewrite)
@@ -83,7 +87,7 @@ def _replaced(attrs: Attrs, pattern: bytes, rewrite: bytes) -> Callable[[bytes],
 
 
 def _all_replaced(compiled: re2._Regexp, replacement: Callable[[re2._Match], bytes], text: bytes) -> bytes:
-    """All matches that do not overlap, but for an empty one right behind another."""
+    """Replaces all matches that do not overlap, but for an empty one right after another."""
     made, at, last = [], 0, -1
     while at <= len(text) and (match := compiled.search(text, at)) is not None:
         start, end = match.span()
@@ -99,7 +103,7 @@ def _all_replaced(compiled: re2._Regexp, replacement: Callable[[re2._Match], byt
 
 
 def _width(text: bytes, at: int) -> int:
-    """The bytes of the character there; 1 where they are not of UTF-8."""
+    """Returns the bytes of the character there; 1 where they are not of UTF-8."""
     first = text[at : at + 1]
     size = 1 if first < b"\xc2" else 2 if first < b"\xe0" else 3 if first < b"\xf0" else 4
     try:
@@ -109,7 +113,7 @@ def _width(text: bytes, at: int) -> int:
 
 
 def _shape(c: InferenceContext) -> Sequence[Shape]:
-    """That of the strings; pattern and rewrite are scalars."""
+    """Returns the shape of the strings; pattern and rewrite are scalars."""
     for i in range(1, len(c.shapes)):
         c.require_rank(i, 0)
     return [c.shapes[0]]

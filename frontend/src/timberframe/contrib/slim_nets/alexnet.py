@@ -17,7 +17,7 @@ _SMALL = 0.005  # the deviation of the first weights of fc6, fc7 and fc8
 
 
 def alexnet_v2_arg_scope(weight_decay: float = 0.0005) -> Any:
-    """The argument scope in which the network is built: relu, biases of 0.1, and the L2 loss of weights."""
+    """Returns the argument scope in which the network is built: relu, biases of 0.1, and the L2 loss of weights."""
     with (
         arg_scope(
             [layers.conv2d, layers.fully_connected], activation_fn=relu, biases_initializer=constant_initializer(0.1),
@@ -37,7 +37,7 @@ def alexnet_v2(
     spatial_squeeze: bool = True,
     scope: Any = "alexnet_v2",
 ) -> tuple[Any, dict[str, Any]]:
-    """The network with its logits [batch, num_classes], and its end points by name.
+    """Returns the network with its logits [batch, num_classes], and its end points by name.
 
     inputs: images of 224x224 pixels.
     """

@@ -26,7 +26,7 @@ _STEM = (
 
 
 def _of_35(first: str, second: str, pooled: int) -> _Branches:
-    """A block at 35x35 pixels. first, second: scopes in its second branch, which two blocks name differently."""
+    """Returns a block at 35x35 pixels. first, second: scopes in its second branch, which differ between blocks."""
     return (
         [("Conv2d_0a_1x1", 64, 1)],
         [(first, 48, 1), (second, 64, 5)],
@@ -36,7 +36,7 @@ def _of_35(first: str, second: str, pooled: int) -> _Branches:
 
 
 def _of_17(depth: int) -> _Branches:
-    """A block at 17x17 pixels, with convolutions along rows and columns in turn."""
+    """Returns a block at 17x17 pixels, with convolutions along rows and columns in turn."""
     row, column = [1, 7], [7, 1]
     return (
         [("Conv2d_0a_1x1", 192, 1)],
@@ -50,7 +50,7 @@ def _of_17(depth: int) -> _Branches:
 
 
 def _of_8(column: str) -> _Branches:
-    """A block at 8x8 pixels. column: the scope of one convolution, which two blocks name differently."""
+    """Returns a block at 8x8 pixels. column: the scope of one convolution, which two blocks name differently."""
     return (
         [("Conv2d_0a_1x1", 320, 1)],
         [("Conv2d_0a_1x1", 384, 1), [("Conv2d_0b_1x3", 384, [1, 3]), (column, 384, [3, 1])]],
@@ -94,7 +94,7 @@ _HALVES = ("Conv2d_1a", "MaxPool_1a")  # scopes of what halves the resolution
 def inception_v3_base(
     inputs: Any, final_endpoint: str = "Mixed_7c", min_depth: int = 16, depth_multiplier: float = 1.0, scope: Any = None
 ) -> tuple[Any, dict[str, Any]]:
-    """The network up to an end point, and all end points until there by name.
+    """Returns the network up to an end point, and all end points until there by name.
 
     inputs: images [batch, height, width, 3], 299x299 in the paper. depth_multiplier: of the channels of convolutions,
     which are at least min_depth.
@@ -128,7 +128,7 @@ def inception_v3_base(
 
 
 def _mixed(net: Any, name: str, branches: _Branches, depth: Callable[[int], int]) -> Any:
-    """A block: the results of its branches, joined along the channels."""
+    """Returns a block: the results of its branches, joined along the channels."""
     with variable_scope(name):
         made = []
         for i, branch in enumerate(branches):
@@ -165,7 +165,7 @@ def inception_v3(
     reuse: Any = None,
     scope: Any = "InceptionV3",
 ) -> tuple[Any, dict[str, Any]]:
-    """The network with its logits [batch, num_classes], and its end points, with `AuxLogits` and `Predictions`."""
+    """Returns logits [batch, num_classes] and the end points by name, `AuxLogits` and `Predictions` among them."""
     with (
         variable_scope(scope, "InceptionV3", [inputs, num_classes], reuse=reuse) as opened,
         arg_scope([layers.batch_norm, layers.dropout], is_training=is_training),
@@ -196,7 +196,7 @@ def inception_v3(
 
 
 def _auxiliary_logits(net: Any, num_classes: int, deep: tuple[int, int]) -> Any:
-    """The logits of the side branch after Mixed_6e. deep: the channels of its two convolutions."""
+    """Returns the logits of the side branch after Mixed_6e. deep: the channels of its two convolutions."""
     net = layers.avg_pool2d(net, [5, 5], stride=3, padding="VALID", scope="AvgPool_1a_5x5")
     net = layers.conv2d(net, deep[0], [1, 1], scope="Conv2d_1b_1x1")
     size = _at_most(net, 5)
@@ -211,7 +211,7 @@ def _auxiliary_logits(net: Any, num_classes: int, deep: tuple[int, int]) -> Any:
 
 
 def _at_most(net: Any, size: int) -> list[int]:
-    """A window that is no larger than images of a known size."""
+    """Returns a window that is no larger than images of a known size."""
     height, width = net.shape[1:3]
     return [size if known is None else min(size, int(known)) for known in (height.value, width.value)]
 
@@ -224,7 +224,7 @@ def inception_v3_arg_scope(
     updates_collections: Any = "update_ops",
     use_fused_batchnorm: bool = True,
 ) -> Any:
-    """The argument scope in which the network is built: batch norm after convolutions, L2 loss of weights."""
+    """Returns the argument scope in which the network is built: batch norm after convolutions, L2 loss of weights."""
     moving = [batch_norm_var_collection]
     normal = {
         "decay": batch_norm_decay, "epsilon": batch_norm_epsilon, "updates_collections": updates_collections,

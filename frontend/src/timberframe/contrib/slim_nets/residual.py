@@ -20,15 +20,40 @@ DEPTHS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3), 200: (3, 24,
 
 
 def block(unit: Unit, scope: str, base_depth: int, num_units: int, stride: int) -> Block:
-    """A block of equal units, the last of which has the stride."""
+    """Returns a block of equal units, the last of which has the stride."""
     of_each = {"depth": base_depth * 4, "depth_bottleneck": base_depth}
     return Block(scope, unit, [{**of_each, "stride": s} for s in (1,) * (num_units - 1) + (stride,)])
 
 
-def blocks_of(unit: Unit, layers_in_all: int) -> list[Block]:
-    """The four blocks of a network of so many layers."""
-    counts = DEPTHS[layers_in_all]
+def blocks_of(unit: Unit, count: int) -> list[Block]:
+    """Returns the four blocks of a network of `count` layers."""
+    counts = DEPTHS[count]
     return [block(unit, f"block{i + 1}", 64 << i, n, 1 if i == 3 else 2) for i, n in enumerate(counts)]
+
+
+def of_layers(count: int, build: Callable[..., tuple[Any, dict[str, Any]]], unit: Unit) -> Callable[..., Any]:
+    """Returns the function that builds the network of `count` layers, one of DEPTHS.
+
+    build: the function that builds a network of any blocks, `resnet_v1` or `resnet_v2`.
+    """
+    name = f"{build.__name__}_{count}"
+
+    def network(
+        inputs: Any,
+        num_classes: int | None = None,
+        is_training: bool = True,
+        global_pool: bool = True,
+        output_stride: int | None = None,
+        reuse: Any = None,
+        scope: Any = name,
+    ) -> tuple[Any, dict[str, Any]]:
+        blocks = blocks_of(unit, count)
+        return build(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope)
+
+    network.__name__ = network.__qualname__ = name
+    network.__module__ = build.__module__
+    network.__doc__ = f"`{build.__name__}` of {count} layers."
+    return network
 
 
 def network(
@@ -44,7 +69,7 @@ def network(
     version: str,
     unit: Unit,
 ) -> tuple[Any, dict[str, Any]]:
-    """A residual network and its end points by name.
+    """Returns a residual network and its end points by name.
 
     version: `resnet_v1`, or `resnet_v2`, which has batch norm at the end. unit: what makes a unit of it.
     """

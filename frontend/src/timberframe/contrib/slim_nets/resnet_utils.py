@@ -19,14 +19,14 @@ Block = namedtuple("Block", ["scope", "unit_fn", "args"])
 
 
 def subsample(inputs: Any, factor: int, scope: str | None = None) -> Any:
-    """Every factor-th pixel of images."""
+    """Returns every factor-th pixel of images."""
     return inputs if factor == 1 else layers.max_pool2d(inputs, [1, 1], stride=factor, scope=scope)
 
 
 def conv2d_same(
     inputs: Any, num_outputs: int, kernel_size: int, stride: int, rate: int = 1, scope: str | None = None
 ) -> Any:
-    """A convolution with padding that does not depend on the image's size, also where it has a stride.
+    """Returns a convolution with padding that does not depend on the image's size, also where it has a stride.
 
     "SAME" pads an image of even size at one end only, so that a stride would take other pixels of it.
     """
@@ -42,7 +42,7 @@ def conv2d_same(
 def stack_blocks_dense(
     net: Any, blocks: Sequence[Block], output_stride: int | None = None, outputs_collections: Any = None
 ) -> Any:
-    """The blocks one after the other.
+    """Stacks the blocks, one after the other.
 
     output_stride: the product of strides from which on units keep the resolution, and have a `rate` in place of a
     stride. Each block's result goes to outputs_collections.
@@ -85,7 +85,7 @@ def resnet_arg_scope(
     batch_norm_epsilon: float = 1e-5,
     batch_norm_scale: bool = True,
 ) -> Any:
-    """The argument scope in which residual networks are built: batch norm after convolutions, L2 loss of weights."""
+    """Returns the argument scope of residual networks: batch norm after convolutions, L2 loss of weights."""
     normal = {
         "decay": batch_norm_decay, "epsilon": batch_norm_epsilon, "scale": batch_norm_scale,
         "updates_collections": "update_ops",
@@ -103,7 +103,7 @@ def resnet_arg_scope(
 
 
 def root_stride(output_stride: int | None) -> int | None:
-    """What is left of output_stride after the first convolution and pooling, which have strides of 4 together."""
+    """Returns the part of output_stride that the first convolution and pooling, of strides 4 together, leave."""
     if output_stride is None:
         return None
     if output_stride % 4:

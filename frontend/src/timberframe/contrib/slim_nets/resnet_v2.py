@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from timberframe.api.unary import relu
@@ -25,7 +25,7 @@ def bottleneck(
     outputs_collections: Any = None,
     scope: Any = None,
 ) -> Any:
-    """A unit of batch norm and three convolutions, 1x1, 3x3 and 1x1, whose result is added to its inputs.
+    """Returns a unit of batch norm and three convolutions, 1x1, 3x3 and 1x1, whose result is added to its inputs.
 
     depth: channels of the result; depth_bottleneck: of the two before it. rate: distance of the pixels that
     neighbouring weights of the 3x3 convolution take.
@@ -54,7 +54,7 @@ def resnet_v2(
     reuse: Any = None,
     scope: Any = None,
 ) -> tuple[Any, dict[str, Any]]:
-    """A network of these blocks, and its end points by name.
+    """Returns a network of these blocks, and its end points by name.
 
     inputs: images [batch, height, width, channels]. num_classes: of the logits, None for the features alone.
     global_pool: whether the mean over the image is taken. output_stride: how many times smaller the image is at most.
@@ -67,32 +67,11 @@ def resnet_v2(
 
 
 def resnet_v2_block(scope: str, base_depth: int, num_units: int, stride: int) -> Block:
-    """A block of units of 4 * base_depth channels, the last of which has the stride."""
+    """Returns a block of units of 4 * base_depth channels, the last of which has the stride."""
     return residual.block(bottleneck, scope, base_depth, num_units, stride)
 
 
-def _of_layers(count: int) -> Callable[..., tuple[Any, dict[str, Any]]]:
-    """The network of so many layers."""
-    name = f"resnet_v2_{count}"
-
-    def network(
-        inputs: Any,
-        num_classes: int | None = None,
-        is_training: bool = True,
-        global_pool: bool = True,
-        output_stride: int | None = None,
-        reuse: Any = None,
-        scope: Any = name,
-    ) -> tuple[Any, dict[str, Any]]:
-        blocks = residual.blocks_of(bottleneck, count)
-        return resnet_v2(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope)
-
-    network.__name__ = network.__qualname__ = name
-    network.__doc__ = f"`resnet_v2` of {count} layers."
-    return network
-
-
-resnet_v2_50 = _of_layers(50)
-resnet_v2_101 = _of_layers(101)
-resnet_v2_152 = _of_layers(152)
-resnet_v2_200 = _of_layers(200)
+resnet_v2_50 = residual.of_layers(50, resnet_v2, bottleneck)
+resnet_v2_101 = residual.of_layers(101, resnet_v2, bottleneck)
+resnet_v2_152 = residual.of_layers(152, resnet_v2, bottleneck)
+resnet_v2_200 = residual.of_layers(200, resnet_v2, bottleneck)

@@ -17,7 +17,7 @@ _CHANNELS = (64, 128, 256, 512, 512)
 
 
 def vgg_arg_scope(weight_decay: float = 0.0005) -> Any:
-    """The argument scope in which the networks are built: relu, and the L2 loss of weights."""
+    """Returns the argument scope in which the networks are built: relu, and the L2 loss of weights."""
     with (
         arg_scope(
             [layers.conv2d, layers.fully_connected], activation_fn=relu, biases_initializer=zeros_initializer(),
@@ -29,7 +29,7 @@ def vgg_arg_scope(weight_decay: float = 0.0005) -> Any:
 
 
 def _network(name: str, repetitions: tuple[int, ...]) -> Callable[..., tuple[Any, dict[str, Any]]]:
-    """The network whose five groups have so many convolutions."""
+    """Returns the network whose five groups have so many convolutions."""
 
     def network(
         inputs: Any,
