@@ -104,7 +104,7 @@ def sources_and_pure_wheels() -> None:
 
 
 def cpu_wheel(architecture: str) -> Path:
-    """The wheel of timberframe-cpu for Linux on an architecture."""
+    """Returns the wheel of timberframe-cpu for Linux on an architecture."""
     build = CPU / "build" / f"release-{architecture}"
     options = [f"-Dlimited_api={LIMITED_API}", "-Dc_link_args=-s"]
     machine = build.with_suffix(".ini")
@@ -149,7 +149,7 @@ def _version(tag: str) -> tuple[int, int]:
 
 
 def _machine(architecture: str) -> str:
-    """The build file for meson."""
+    """Returns the build file for meson."""
     compiler = [sys.executable, str(WORKSPACE / "release" / "cc.py"), architecture, GLIBC]
     if architecture == platform.machine():
         return f"[binaries]\nc = {compiler}\n"
@@ -171,7 +171,7 @@ endian = 'little'
 
 
 def _openblas(architecture: str) -> Path:
-    """The files of scipy-openblas32 for another architecture, in the version that is installed here."""
+    """Returns the files of scipy-openblas32 for another architecture, in the version that is installed here."""
     folder = CPU / "build" / f"openblas-{architecture}"
     shutil.rmtree(folder, ignore_errors=True)
     platforms = (f"--platform=manylinux_2_{minor}_{architecture}" for minor in (17, 27, 28))

@@ -52,6 +52,18 @@ def test_padding_on_the_other_side() -> None:
     assert text.endswith("; equals SAME padding with the odd pixel on the other side")
 
 
+def test_a_mean_that_counts_padding() -> None:
+    attrs = {"ksize": (1, 3, 3, 1), "strides": (1, 2, 2, 1), "padding": "SAME"}
+    padded = np.pad(IMAGES, ((0, 0), (0, 1), (0, 1), (0, 0)))
+    got = result("AvgPool", [padded], {**attrs, "padding": "VALID"})
+    assert message("AvgPool", [IMAGES], got, attrs).endswith("; equals the result with padding that counts as zeros")
+
+
+def test_a_softmax_along_another_dimension() -> None:
+    got = np.ascontiguousarray(result("Softmax", [A.T], {}).T)
+    assert message("Softmax", [A], got, {}).endswith("; equals the result along dimension 0 in place of 1")
+
+
 def test_some_channels() -> None:
     got = result("Conv2D", [IMAGES, FILTERS], SAME)
     got[..., 16:20] += 1

@@ -139,13 +139,18 @@ def test_idle_executables_give_their_memory_back_when_it_runs_out(cuda: Any) -> 
 def test_memory_that_cupys_arrays_left_idle_is_taken(devices: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import cupy
 
-    first = devices[0]
+    first, runtime = devices[0], cupy.cuda.runtime
     first.allocator.free_idle()
-    monkeypatch.setattr(cupy.cuda.runtime, "TOTAL", cupy.cuda.runtime.used[0] + (1 << 20))
+    before = runtime.used[0]
+    monkeypatch.setattr(runtime, "TOTAL", before + (1 << 20))
+    monkeypatch.setattr(runtime, "ASYNCHRONOUS", True)  # else the pool keeps no block that was given back
     stream = cupy.cuda.Stream()
     with cupy.cuda.Device(0), stream:
         cupy.get_default_memory_pool().malloc(600_000)  # as an array of CuPy that nobody has any more
-    first.allocator.allocate(700_000).close()
+    assert runtime.used[0] >= before + 600_000
+    taken = first.allocator.allocate(700_000)
+    assert before + 700_000 <= runtime.used[0] <= before + (1 << 20)
+    taken.close()
 
 
 @pytest.mark.parametrize("size", [5, 100_000])

@@ -84,13 +84,15 @@ def other_constant(graph: onnx.GraphProto, node: onnx.NodeProto) -> None:
 
 MUTANTS = (
     Mutant("sum-drops-third", "Sum", "AddN", first_inputs(2), "without input 2"),
-    Mutant("clip-without-upper", "Clip", "Relu6", first_inputs(2), "."),
+    Mutant("clip-without-upper", "Clip", "Relu6", first_inputs(2), "equals input 0"),
     Mutant("conv-ignores-dilations", "Conv", "Conv2D", without("dilations"), "dilations|shape"),
     Mutant("conv-ignores-strides", "Conv", "Conv2D", without("strides"), "strides|shape"),
-    Mutant("conv-swaps-pads", "Conv", "Conv2D", swapped_pads, "."),
-    Mutant("pool-swaps-pads", "MaxPool", "MaxPool", swapped_pads, "."),
-    Mutant("average-counts-padding", "AveragePool", "AvgPool", setting(count_include_pad=1), "."),
-    Mutant("softmax-first-axis", "Softmax", "Softmax", setting(axis=0), "."),
+    Mutant("conv-swaps-pads", "Conv", "Conv2D", swapped_pads, "odd pixel on the other side"),
+    Mutant("pool-swaps-pads", "MaxPool", "MaxPool", swapped_pads, "odd pixel on the other side"),
+    Mutant(
+        "average-counts-padding", "AveragePool", "AvgPool", setting(count_include_pad=1), "padding that counts as zeros"
+    ),
+    Mutant("softmax-first-axis", "Softmax", "Softmax", setting(axis=0), "along dimension 0 in place of 1"),
     Mutant("batch-norm-own-epsilon", "BatchNormalization", "FusedBatchNormV3", without("epsilon"), "epsilon"),
     Mutant("gemm-ignores-transpose", "Gemm", "MatMul", without("transB"), r"Op \(Gemm\) .*Dimension mismatch"),
     Mutant("transpose-reversed", "Transpose", "Transpose", without("perm"), "shape|perm"),

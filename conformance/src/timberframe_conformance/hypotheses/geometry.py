@@ -1,4 +1,4 @@
-"""Hypotheses on where windows and operands lie."""
+"""Hypotheses on where windows and operands lie, and along which dimension an op works."""
 
 from __future__ import annotations
 
@@ -35,4 +35,26 @@ def mirrored_filter(wrong: Wrong) -> Iterator[str]:
                 yield "equals the result with the taps of the filter in reverse order"
 
 
-HYPOTHESES: tuple[Hypothesis, ...] = (odd_padding, mirrored_filter)
+def counted_padding(wrong: Wrong) -> Iterator[str]:
+    """Pooling whose SAME padding is taken for zeros, which lower a mean and may be the largest."""
+    if wrong.attrs.get("padding") != "SAME" or "ksize" not in wrong.attrs or len(wrong.inputs) != 1:
+        return
+    (x,) = wrong.inputs
+    pads = []
+    for size, window, stride in zip(x.shape, wrong.attrs["ksize"], wrong.attrs["strides"], strict=True):
+        total = max((-(-size // stride) - 1) * stride + window - size, 0)
+        pads.append((total // 2, total - total // 2))
+    if wrong.equals(wrong.result_of({**wrong.attrs, "padding": "VALID"}, [np.pad(x, pads)])):
+        yield "equals the result with padding that counts as zeros"
+
+
+def other_dimension(wrong: Wrong) -> Iterator[str]:
+    """An op along the last dimension, as a softmax, that took another one."""
+    if len(wrong.inputs) == 1 and wrong.inputs[0].shape == wrong.got.shape:
+        for axis in range(wrong.got.ndim - 1):
+            found = wrong.result_of(inputs=[wrong.inputs[0].swapaxes(axis, -1)])
+            if found is not None and wrong.equals(found.swapaxes(axis, -1)):
+                yield f"equals the result along dimension {axis} in place of {wrong.got.ndim - 1}"
+
+
+HYPOTHESES: tuple[Hypothesis, ...] = (odd_padding, mirrored_filter, counted_padding, other_dimension)

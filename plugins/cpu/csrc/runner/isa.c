@@ -2,8 +2,8 @@
 #include "runner/runner.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#if defined(__linux__)
 #include <cpuid.h>
+#if defined(__linux__)
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,12 +18,24 @@ static int has_matrices(void) {
          syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
 }
 #else
-static int has_matrices(void) { return 0; }
+/* By CPUID, and by XGETBV for the wide registers that the operating system saves. zig, which compiles for these systems,
+ * has a stand-in for __builtin_cpu_supports that answers no to everything. The bits are those of Intel's manual. */
+static int32_t best_of_processor(void) {
+  const unsigned basic = 1u << 12 | 1u << 23 | 1u << 27;                                /* FMA, POPCNT, XGETBV */
+  const unsigned avx2 = 1u << 3 | 1u << 5 | 1u << 8;                                    /* BMI, AVX2, BMI2 */
+  const unsigned avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;                    /* F, DQ, BW, VL */
+  const unsigned wide = 1u << 1 | 1u << 2, widest = wide | 1u << 5 | 1u << 6 | 1u << 7; /* what of XMM to ZMM is saved */
+  unsigned a, b, c, d, saved, high;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || (c & basic) != basic) return TF_ISA_LEVEL_SCALAR;
+  __asm__ volatile("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (b & avx2) != avx2 || (saved & wide) != wide) return TF_ISA_LEVEL_SCALAR;
+  return (b & avx512) == avx512 && (saved & widest) == widest ? TF_ISA_LEVEL_AVX512 : TF_ISA_LEVEL_AVX2;
+}
 #endif
 #endif
 
 int32_t tf_best_isa(void) {
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__) && defined(__GNUC__) && defined(__linux__)
   /* These also ask XGETBV whether the operating system saves the wide registers. */
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
@@ -34,8 +46,12 @@ int32_t tf_best_isa(void) {
     }
     return TF_ISA_LEVEL_AVX2;
   }
-#endif
   return TF_ISA_LEVEL_SCALAR;
+#elif defined(__x86_64__) && defined(__GNUC__)
+  return best_of_processor();
+#else
+  return TF_ISA_LEVEL_SCALAR;
+#endif
 }
 
 int32_t tf_multiplies_bfloat16(void) {

@@ -105,7 +105,7 @@ class CpuDevice(DeviceDefaults):
         return self.kernels.supports(node)
 
     def compile(self, cluster: Cluster) -> CpuExecutable:
-        """A native program that runs the cluster."""
+        """Returns a native program that runs the cluster."""
         self.failures.check("compile")
         with using_isa(self.isa):
             return CpuExecutable(self, cluster)
@@ -125,7 +125,7 @@ class CpuDevice(DeviceDefaults):
             return can_fuse(node, self.builder.build)
 
     def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
-        """A new array that owns its memory."""
+        """Returns a new array that owns its memory."""
         return self.allocator.empty(dtype, shape)
 
     def copy(self, source: np.ndarray, target: np.ndarray) -> None:
@@ -137,11 +137,11 @@ class CpuDevice(DeviceDefaults):
         return x if x.flags.carray else np.require(x, requirements=["C", "A"])  # require alone takes 0.7 us
 
     def copy_out(self, a: np.ndarray) -> np.ndarray:
-        """The array itself: tensors of this device are host arrays."""
+        """Returns the array itself: tensors of this device are host arrays."""
         return a
 
     def from_dlpack(self, x: Any) -> np.ndarray:
-        """A view of what x holds in host memory."""
+        """Returns a view of what x holds in host memory."""
         return self.copy_in(host_view(x))
 
     def direct_call(self, executable: CpuExecutable, general: Callable[..., Any]) -> Callable[..., Any] | None:
@@ -168,7 +168,7 @@ def usable_memory() -> int | None:
 
 
 def processor_name() -> str:
-    """What the system calls the processor; its architecture where it says no more."""
+    """Returns what the system calls the processor; its architecture where it says no more."""
     with contextlib.suppress(OSError):
         for line in _PROCESSORS.read_text().splitlines():
             key, _, value = line.partition(":")
@@ -178,7 +178,7 @@ def processor_name() -> str:
 
 
 def devices(config: Mapping[str, Any]) -> list[CpuDevice]:
-    """The devices that a SessionConfig asks for, with their OPTIONS: one unless its count says otherwise."""
+    """Returns the devices that a SessionConfig asks for, with their OPTIONS: one unless its count says otherwise."""
     options = device_options(config, CpuDevice.type, OPTIONS)
     total = usable_memory() or 0
     limit = memory_limit(config, CpuDevice.type, total, accelerator=False)

@@ -78,7 +78,7 @@ def _compiled(text: str) -> CodeType:
 
 
 def _run(pointers: list[str], scope: dict[str, Any]) -> str:
-    """The native call of a program whose slots are all given as arguments."""
+    """Returns the native call of a program whose slots are all given as arguments."""
     width, scope["run"] = next(r for r in _RUNNERS if r[0] >= len(pointers))
     return f"code = run(instance.program, {', '.join([*pointers, *['null'] * (width - len(pointers))])})"
 
@@ -115,7 +115,7 @@ _SCALAR = """\
 
 
 def _body(names: list[str], scalars: list[str], results: list[str], makers: str, run: str, settled: bool) -> str:
-    """The function `call` of the feeds. scalars: those that may be NumPy scalars."""
+    """Returns the function `call` of the feeds. scalars: those that may be NumPy scalars."""
     given = ", ".join(names)
     checks = " or ".join(f"type({x}) is not ndarray or {x}.dtype is not d{x} or {x}.shape != s{x}" for x in names)
     return f"""

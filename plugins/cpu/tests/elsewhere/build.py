@@ -58,11 +58,16 @@ def build(name: str) -> Path:
 
 
 def _machine(system: System) -> str:
+    """Returns meson's description of a system. For Windows meson allows undefined functions, and calls of them end the
+    program: zig must refuse them."""
     zig = [sys.executable, "-m", "ziglang"]
     return f"""[binaries]
 c = {[*zig, "cc", "-target", system.zig]}
 ar = {[*zig, "ar"]}
 strip = 'true'
+
+[built-in options]
+c_link_args = ['-Wl,--no-allow-shlib-undefined']
 
 [properties]
 needs_exe_wrapper = true

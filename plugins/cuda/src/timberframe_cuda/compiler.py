@@ -29,7 +29,7 @@ def flags(target: str) -> list[str]:
 
 
 def architecture(capability: int) -> str:
-    """What NVRTC compiles for: the GPU's machine code, or else PTX of the newest kind that it knows below."""
+    """Returns what NVRTC compiles for: the GPU's machine code, or else PTX of the newest kind that it knows below."""
     from cupy.cuda import nvrtc
 
     known = nvrtc.getSupportedArchs()

@@ -140,7 +140,7 @@ class CudaDevice(AcceleratorDevice):
         self.kernels_under_way.ended()
 
     def event(self) -> cupy.cuda.Event:
-        """An event after all work that was enqueued so far."""
+        """Returns an event after all work that was enqueued so far."""
         self.streams.refuse_in_capture()
         with self.calling():
             event = cupy.cuda.Event(disable_timing=True)
@@ -311,7 +311,7 @@ def devices(config: Mapping[str, Any]) -> list[CudaDevice]:
 
 
 def _known(count: int) -> list[int]:
-    """The numbers of the GPUs that NVRTC compiles for; UnavailableError where all are too old for it."""
+    """Returns the numbers of the GPUs that NVRTC compiles for; UnavailableError where all are too old for it."""
     known, refused = [], ""
     for number in range(count):
         properties = runtime.getDeviceProperties(number)

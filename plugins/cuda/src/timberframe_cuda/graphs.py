@@ -84,13 +84,13 @@ class Graphs:
         self._occurred: OrderedDict[Addresses, None] = OrderedDict()
 
     def find(self, key: Addresses) -> Capture | None:
-        """The graph for these addresses."""
+        """Returns the graph for these addresses."""
         if key in self._captured:
             self._captured.move_to_end(key)
         return self._captured.get(key)
 
     def is_repeated(self, key: Addresses) -> bool:
-        """Whether addresses without a graph occurred before; notes that they occur now."""
+        """Returns whether addresses without a graph occurred before; notes that they occur now."""
         if key in self._occurred:
             return True
         self._occurred[key] = None
@@ -151,7 +151,7 @@ class CapturingExecutable(AcceleratorExecutable):
             captured.graph.launch(stream=device.stream)
 
     def _captured(self, segment: Segment, slots: list[Any], context: RunContext) -> Capture | None:
-        """The graph of a segment for the addresses in the slots; None where its steps are to be launched."""
+        """Returns the graph of a segment for the addresses in the slots; None where its steps are to be launched."""
         if segment.graphs is None:
             return None
         key = tuple(slots[i].handle.ptr for i in segment.slots)
@@ -169,7 +169,7 @@ class CapturingExecutable(AcceleratorExecutable):
             return found
 
     def _capture(self, segment: Segment, slots: list[Any], context: RunContext) -> Capture | None:
-        """The steps as a graph; None where they do something that no graph holds."""
+        """Returns the steps as a graph; None where they do something that no graph holds."""
         try:
             with capturing(self.device) as capture:
                 self._launch_steps(segment.steps, slots, context)
@@ -191,7 +191,7 @@ def _segments(steps: list[Step]) -> Iterator[Segment]:
 
 
 def _only_launches(step: Step) -> bool:
-    """Whether a step enqueues the same kernels in every run, as far as is known in advance."""
+    """Returns whether a step enqueues the same kernels in every run, as far as is known in advance."""
     node = step.node
     decides = is_control_flow(node) or any(v.dynamic for v in node.outputs) or node.stream is not None
     return not decides and step.launch.repeatable

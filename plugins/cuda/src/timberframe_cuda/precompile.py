@@ -111,7 +111,7 @@ _requested: Compilation | None = None
 
 
 def compiling_devices() -> list[CompilingDevice]:
-    """The device of a program that runs to have its kernels compiled; none otherwise."""
+    """Returns the device of a program that runs to have its kernels compiled; none otherwise."""
     return [] if _requested is None else [CompilingDevice(_requested)]
 
 

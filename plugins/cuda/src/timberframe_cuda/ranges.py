@@ -55,7 +55,7 @@ class RangedExecutable(CapturingExecutable):
 
 
 def _described(nodes: Sequence[KernelNode]) -> str:
-    """How many nodes there are, with the first and the last."""
+    """Returns how many nodes there are, with the first and the last."""
     if not nodes:
         return "0"
     first, last = (f"{node.op} {node.name}" for node in (nodes[0], nodes[-1]))
@@ -63,7 +63,7 @@ def _described(nodes: Sequence[KernelNode]) -> str:
 
 
 def _ranged(step: Step) -> Any:
-    """A step's launcher as a range with the node's op and name."""
+    """Returns a step's launcher as a range with the node's op and name."""
     name, call = f"{step.node.op} {step.node.name}", step.launch.call
 
     def launch(*arrays: Any) -> Any:

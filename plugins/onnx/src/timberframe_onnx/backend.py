@@ -40,7 +40,7 @@ class TimberframeRep(BackendRep):  # type: ignore[misc] # onnx has no types of i
 
 
 def _array(value: Any) -> Any:
-    """The array of a tensor's message: element types that NumPy lacks come so."""
+    """Returns the array of a tensor's message: element types that NumPy lacks come so."""
     return onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
 
 
@@ -83,7 +83,7 @@ class TimberframeBackend(Backend):  # type: ignore[misc] # onnx has no types of 
 
 @cache
 def _devices() -> tuple[str, ...]:
-    """The names of all devices."""
+    """Returns the names of all devices."""
     with tf.Session() as session:
         return tuple(d.name for d in session.list_devices())
 

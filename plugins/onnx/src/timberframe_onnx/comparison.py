@@ -66,7 +66,7 @@ def distance(ours: Any, theirs: Any) -> float:
 
 
 def _onnxruntime(proto: onnx.ModelProto, names: list[str], feeds: Mapping[str, Any]) -> list[Array]:
-    """The values by ONNX Runtime; as outputs of the model, they are no nodes that it may leave out.
+    """Returns the values by ONNX Runtime; as outputs of the model, they are no nodes that it may leave out.
 
     On x86 without VNNI its products of signed and unsigned bytes saturate between two sums, unless it is asked for
     exact ones, which one of its optimizations makes of them.

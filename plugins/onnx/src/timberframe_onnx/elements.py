@@ -58,22 +58,22 @@ _BY_DTYPE = {dtype: number for number, dtype in NATIVE.items()}
 
 
 def name_of(element: int) -> str:
-    """The name of an element type in ONNX, as "FLOAT"; for messages."""
+    """Returns the name of an element type in ONNX, as "FLOAT"; for messages."""
     return str(TensorProto.DataType.Name(element)) if element in TensorProto.DataType.values() else f"type {element}"
 
 
 def element_of(dtype: Any) -> int:
-    """The element type that a dtype of the graph holds."""
+    """Returns the element type that a dtype of the graph holds."""
     return int(_BY_DTYPE[dtype.base_dtype])
 
 
 def numpy_type(element: int) -> np.dtype[Any]:
-    """The NumPy type of arrays that are fed and fetched."""
+    """Returns the NumPy type of arrays that are fed and fetched."""
     return np.dtype(CODED[element][0]) if element in CODED else NATIVE[element].numpy
 
 
 def is_integer(element: int) -> bool:
-    """Whether a coded type's values are integers."""
+    """Returns whether a coded type's values are integers."""
     return element in (TensorProto.UINT4, TensorProto.INT4, TensorProto.UINT2, TensorProto.INT2)
 
 
@@ -90,13 +90,13 @@ def typed_codes(element: int) -> Array:
 
 
 def code_values(element: int) -> Array:
-    """The value of each code of a coded type, in float32."""
+    """Returns the value of each code of a coded type, in float32."""
     values: Array = typed_codes(element).astype(np.float32)
     return values
 
 
 def to_codes(array: Array, element: int) -> Array:
-    """The codes of an array of a coded type's NumPy type."""
+    """Returns the codes of an array of a coded type's NumPy type."""
     if is_integer(element):
         codes: Array = (array.astype(np.int8) & ((1 << CODED[element][1]) - 1)).astype(np.uint8)
         return codes
@@ -104,7 +104,7 @@ def to_codes(array: Array, element: int) -> Array:
 
 
 def from_codes(codes: Array, element: int) -> Array:
-    """The array of a coded type's NumPy type that codes stand for."""
+    """Returns the array of a coded type's NumPy type that codes stand for."""
     return typed_codes(element)[codes]
 
 
@@ -121,7 +121,7 @@ def held(array: Array, element: int) -> Array:
 
 
 def shown(array: Array, element: int) -> Array:
-    """What a user gets of an array of the graph: the opposite of `held`; strings become str."""
+    """Returns what a user gets of an array of the graph: the opposite of `held`; strings become str."""
     if element in CODED:
         return from_codes(array, element)
     if element == TensorProto.STRING:

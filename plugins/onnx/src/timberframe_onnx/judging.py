@@ -78,13 +78,13 @@ def _moved(target: Target) -> str:
 
 
 def _first_lines(message: str) -> str:
-    """What NumPy says of a difference, in one line, without the arrays."""
+    """Returns what NumPy says of a difference, in one line, without the arrays."""
     lines = [line.strip() for line in message.strip().splitlines() if line.strip()]
     return "; ".join(line for line in lines if not line.startswith(("ACTUAL:", "DESIRED:", "[", "array")))[:400]
 
 
 def _script(test: suite.Case, device: str, spec: str) -> str:
-    """A script that runs a test: one of a node needs nothing but this package and ONNX."""
+    """Returns a script that runs a test: one of a node needs nothing but this package and ONNX."""
     if test.family != "Node":
         types = ",".join(test.dtypes) or "-"
         return case_script(f"{SUITE}/{SUITE}:{test.op}/{types}/{test.name}", device)

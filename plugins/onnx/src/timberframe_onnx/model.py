@@ -72,7 +72,7 @@ def import_model(
 
 
 def _inputs(model: onnx.ModelProto) -> list[Port]:
-    """The inputs that a user feeds: those without an initializer, which is their value."""
+    """Returns the inputs that a user feeds: those without an initializer, which is their value."""
     constants = {t.name for t in model.graph.initializer} | {s.values.name for s in model.graph.sparse_initializer}
     return [port_of(info, "input") for info in model.graph.input if info.name not in constants]
 
@@ -171,7 +171,7 @@ class Model:
         return running.graph, running.fed_with([(p, feeds.get(p.name)) for p in self.inputs]), running.fetches
 
     def _running(self, structure: tuple[Structure, ...]) -> _Running:
-        """The graph for inputs of these lengths or shapes; the most recent ones are kept."""
+        """Returns the graph for inputs of these lengths or shapes; the most recent ones are kept."""
         if structure not in self._graphs:
             self._graphs[structure] = _Running(self, structure)
             if len(self._graphs) > MOST_GRAPHS:

@@ -62,7 +62,7 @@ class Port:
         return numpy_type(self.element)
 
     def sizes(self) -> list[int | None] | None:
-        """The shape, with None for sizes that are known only when the model runs."""
+        """Returns the shape, with None for sizes that are known only when the model runs."""
         return None if self.shape is None else [d if isinstance(d, int) else None for d in self.shape]
 
     def array(self, value: Any) -> Array:

@@ -101,18 +101,18 @@ def _of_family(kind: str, family: str, made: dict[str, Any]) -> Iterator[Case]:
 
 
 def _stored(test: Any) -> onnx.ModelProto | None:
-    """The model of a test that lies in a folder of its own."""
+    """Returns the model of a test that lies in a folder of its own."""
     return onnx.load(f"{test.model_dir}/model.onnx") if test.model_dir else None
 
 
 def _op_of(name: str, tests: dict[str, Any]) -> str:
-    """The op that a test of one node is about; that of a function's body is about the function."""
+    """Returns the op that a test of one node is about; that of a function's body is about the function."""
     original, _, _ = name.partition("_expanded")
     node = tests[original if original in tests else name].model.graph.node[0]
     return str(node.op_type)
 
 
 def _dtypes(model: onnx.ModelProto | None) -> tuple[str, ...]:
-    """The element types of a model's inputs, each once; of a model that lies nowhere yet none."""
+    """Returns the element types of a model's inputs, each once; of a model that lies nowhere yet none."""
     inputs = [] if model is None else [port_of(info, "input") for info in model.graph.input]
     return tuple(dict.fromkeys(name_of(port.element).lower() for port in inputs))

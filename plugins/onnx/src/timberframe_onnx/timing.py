@@ -46,7 +46,7 @@ def read(path: Path, device: str, batch: int, sizes: Mapping[str, int]) -> FileM
 
 
 def _shape(port: Port, batch: int, sizes: Mapping[str, int]) -> list[int]:
-    """The shape of an input."""
+    """Returns the shape of an input."""
     found = []
     for i, d in enumerate(port.shape or ()):
         if isinstance(d, str) and d in sizes:
@@ -64,7 +64,7 @@ def _shape(port: Port, batch: int, sizes: Mapping[str, int]) -> list[int]:
 
 
 def _onnxruntime(path: Path, outputs: list[str], feeds: Mapping[str, Array], threads: int) -> Callable[[], Any]:
-    """A run of a file in ONNX Runtime on so many threads."""
+    """Returns a run of a file in ONNX Runtime on so many threads."""
     onnxruntime: Any = importlib.import_module(ONNXRUNTIME)  # an optional peer
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1

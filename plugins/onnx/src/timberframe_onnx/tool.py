@@ -119,7 +119,7 @@ def inputs_of(model: Model, options: Any) -> dict[str, Any]:
 
 
 def _shape(port: Port, size: int) -> list[int]:
-    """The shape of an input, with one size for all dimensions that the model leaves open."""
+    """Returns the shape of an input, with one size for all dimensions that the model leaves open."""
     return [d if isinstance(d, int) else size for d in port.shape or ()]
 
 

@@ -12,7 +12,7 @@ timberframe_contract = (2, 21)  # the version of timberframe_sdk.CONTRACT that t
 
 @hookimpl
 def timberframe_devices(config: Mapping[str, Any]) -> list[Device]:
-    """The device of the provider that the session's options name; none where they name none."""
+    """Returns the device of the provider that the session's options name; none where they name none."""
     if "ORT" not in config.get("options", {}) and not config["count"].get("ORT"):
         return []
     from timberframe_onnxruntime.device import devices  # here, since onnxruntime takes long to import

@@ -189,14 +189,14 @@ class BakedProgram:
 
 
 def _checked(checks: Sequence[IndexCheck | BeginCheck], run: Run, arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-    """What a program gives whose parameters are as its nodes demand."""
+    """Returns what a program gives whose parameters are as its nodes demand."""
     for check in checks:
         check.check(arrays[check.parameter])
     return run(arrays)
 
 
 def _zeros(given: onnx.TypeProto.Tensor) -> np.ndarray:
-    """An array of an input's dtype and shape, all of whose sizes are known."""
+    """Returns an array of an input's dtype and shape, all of whose sizes are known."""
     return np.zeros([d.dim_value for d in given.shape.dim], onnx.helper.tensor_dtype_to_np_dtype(given.elem_type))
 
 

@@ -99,7 +99,7 @@ def _name_results(proto: onnx.ModelProto) -> None:
 
 
 def _rebuild(node: KernelNode, inputs: Sequence[Any]) -> list[_Held]:
-    """A node once more, as an operation of the graph that is exported."""
+    """Returns a node once more, as an operation of the graph that is exported."""
     definition = registry.get(node.op)
     tensors = [x.tensor if isinstance(x, _Held) else _constant(x) for x in inputs]
     ranges = arg_ranges(definition.inputs, node.attrs)
@@ -118,7 +118,7 @@ def _constant(x: Any) -> Tensor:
 
 
 def _valid(name: str) -> str:
-    """A name that a graph takes: nodes that passes made have others."""
+    """Returns a name that a graph takes: nodes that passes made have others."""
     plain = "".join(c if c.isalnum() or c in "_.-/" else "_" for c in name).strip("/_-") or "node"
     return plain if plain[0].isalnum() else f"n{plain}"
 
@@ -138,7 +138,7 @@ def weights_of(proto: onnx.ModelProto) -> list[str]:
 
 
 def _is_data(proto: onnx.ModelProto, name: str) -> bool:
-    """Whether an input, perhaps moved, is the first input of a node that computes, or an output."""
+    """Returns whether an input, perhaps moved, is the first input of a node that computes, or an output."""
     forms = {name}
     for node in proto.graph.node:
         if not node.input or node.input[0] not in forms:

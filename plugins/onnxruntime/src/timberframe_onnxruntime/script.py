@@ -141,7 +141,7 @@ sys.exit(wrong)
 
 
 def _session(provider: Provider, settings: Settings) -> str:
-    """The function that makes a session as the device does."""
+    """Returns the function that makes a session as the device does."""
     level = "ORT_ENABLE_ALL" if settings.optimization == "all" else "ORT_DISABLE_ALL"
     folding = ', disabled_optimizers=["ConstantFolding"]' if settings.optimization == "all" else ""
     strict = settings.fallback == "refused" and not provider.is_default
@@ -219,7 +219,7 @@ def _dict(entries: Mapping[str, str]) -> str:
 
 
 def _array(x: np.ndarray) -> str:
-    """An expression for an array, bit for bit where it has numbers that are written so."""
+    """Returns an expression for an array, bit for bit where it has numbers that are written so."""
     dtype = "np.bool_" if x.dtype == bool else f"np.{x.dtype.name}"
     if x.size > MOST_LITERALS:
         text = base64.b85encode(zlib.compress(np.ascontiguousarray(x).tobytes(), 9)).decode()

@@ -111,7 +111,7 @@ def versioned(op: str, proto: onnx.ModelProto) -> str:
 
 
 def _is_invalid(proto: onnx.ModelProto) -> bool:
-    """Whether ONNX's own checks refuse the model, too."""
+    """Returns whether ONNX's own checks refuse the model, too."""
     try:
         onnx.shape_inference.infer_shapes(proto, check_type=True, strict_mode=True)
     except onnx.shape_inference.InferenceError:

@@ -63,7 +63,7 @@ def settings_of(config: Mapping[str, Any]) -> Settings:
 
 
 def _number(name: str, value: Any, low: int, high: int) -> int:
-    """A whole number that an option gives, also as text."""
+    """Returns a whole number that an option gives, also as text."""
     text = str(value)
     if not text.isdecimal() or not low <= int(text) <= high:
         raise InvalidArgumentError(

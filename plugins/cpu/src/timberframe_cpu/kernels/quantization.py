@@ -29,7 +29,7 @@ def _fake_quant(node: KernelNode) -> Native:
 
 
 def _slices(node: KernelNode, shape: tuple[int, ...]) -> tuple[int, int]:
-    """How many slices have a range of their own, and how many elements of one lie side by side."""
+    """Returns how many slices have a range of their own, and how many elements of one lie side by side."""
     axis = node.attrs["axis"]
     return (1, max(math.prod(shape), 1)) if axis < 0 else (shape[axis], max(math.prod(shape[axis + 1 :]), 1))
 

@@ -72,7 +72,7 @@ def _variable(w: Writer, op: Operation) -> None:
 
 
 def _function(op: Operation, attribute: str) -> FuncGraph:
-    """The body that an attribute of an operation names."""
+    """Returns the body that an attribute of an operation names."""
     body = op.graph.find_function(op.attrs[attribute])
     if body is None:
         raise NotExportedError(f"its graph has no function '{op.attrs[attribute]}'")
@@ -80,7 +80,7 @@ def _function(op: Operation, attribute: str) -> FuncGraph:
 
 
 def _inlined(w: Writer, op: Operation, body: FuncGraph, inputs: list[str]) -> list[str]:
-    """The outputs of a body in the place of its call."""
+    """Returns the outputs of a body in the place of its call."""
     for tensor, name in zip(body.inputs, inputs, strict=True):
         w.names[tensor] = name
     write_all(w, body.outputs)
@@ -100,7 +100,7 @@ def _value_info(name: str, tensor: Tensor) -> onnx.ValueInfoProto:
 
 
 def _stored(tensor: Tensor) -> tuple[Any, Any]:
-    """The dtype and shape of what stands for a tensor: of a list its rows, whose shape is left open."""
+    """Returns the dtype and shape of what stands for a tensor: of a list its rows, whose shape is left open."""
     if tensor.dtype.name == "variant":
         return _element_dtype(tensor), None
     known = tensor.shape.ndims is not None
@@ -108,7 +108,7 @@ def _stored(tensor: Tensor) -> tuple[Any, Any]:
 
 
 def _element_dtype(tensor: Tensor) -> Any:
-    """The dtype of a list's elements."""
+    """Returns the dtype of a list's elements."""
     handle: Any = tensor.handle
     if handle is None:
         raise NotExportedError(f"the elements of list '{tensor.name}' are not known")
@@ -116,7 +116,7 @@ def _element_dtype(tensor: Tensor) -> Any:
 
 
 def _subgraph(w: Writer, body: FuncGraph, inputs: list[str], name: str) -> onnx.GraphProto:
-    """A body as a graph without inputs: it sees the names around it."""
+    """Returns a body as a graph without inputs: it sees the names around it."""
     inner = Writer(w.opset, w.variables, w)
     names = _inlined(inner, body.outputs[0].op, body, inputs)
     outputs = [inner.add("Identity", [n]) for n in names]
@@ -159,13 +159,13 @@ def _while(w: Writer, op: Operation) -> None:
 
 
 def _loose(name: str, tensor: Tensor) -> onnx.ValueInfoProto:
-    """A loop's value, whose sizes may change: the rank alone is said, and nothing of lists."""
+    """Returns a loop's value, whose sizes may change: the rank alone is said, and nothing of lists."""
     dtype, shape = _stored(tensor)
     return helper.make_tensor_value_info(name, element_of(dtype), None if shape is None else [None] * len(shape))
 
 
 def _inlined_copy(w: Writer, body: FuncGraph, inputs: list[str]) -> str:
-    """The condition of a loop, written once more: its tensors have other names each time."""
+    """Returns the condition of a loop, written once more: its tensors have other names each time."""
     known = {t for op in body.get_operations() for t in op.outputs}
     kept = {t: w.names.pop(t) for t in known if t in w.names}
     made = _inlined(w, body.outputs[0].op, body, inputs)[0]

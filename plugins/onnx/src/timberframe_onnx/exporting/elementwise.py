@@ -38,7 +38,7 @@ def _identities(w: Writer, op: Operation) -> None:
 
 
 def _number(w: Writer, op: Operation, value: Any) -> str:
-    """A scalar in the dtype of the operation's first input."""
+    """Returns a scalar in the dtype of the operation's first input."""
     return w.constant(value, op.inputs[0].dtype.numpy)
 
 
@@ -105,7 +105,7 @@ def _reduction(w: Writer, op: Operation) -> None:
 
 
 def _reduces_nothing(op: Operation, axes: Array | None) -> bool:
-    """Whether an axis that goes has no elements, as far as that is known."""
+    """Returns whether an axis that goes has no elements, as far as that is known."""
     sizes = op.inputs[0].shape.as_list() if op.inputs[0].shape.ndims is not None else []
     return axes is not None and bool(sizes) and any(sizes[int(a)] == 0 for a in axes.ravel())
 

@@ -67,7 +67,7 @@ def _info(name: str, tensor: Tensor) -> onnx.ValueInfoProto:
 
 
 def _named(fetches: Any) -> dict[str, Tensor]:
-    """The fetches by the names of outputs."""
+    """Returns the fetches by the names of outputs."""
     if isinstance(fetches, Mapping):
         return dict(fetches)
     items = list(fetches) if isinstance(fetches, Sequence) else [fetches]
@@ -100,7 +100,7 @@ def _placeholders(tensors: list[Tensor]) -> dict[str, Tensor]:
 
 
 def _variables(tensors: Any, session: Any) -> dict[Operation, Array]:
-    """The values of the variables that tensors need, by the operations that name them."""
+    """Returns the values of the variables that tensors need, by the operations that name them."""
     needed = _needed(list(tensors))
     handles = [op for op in needed if op.type in ("VarHandleOp", "VariableV2", "Variable")]
     if session is None or not handles:

@@ -52,7 +52,7 @@ def _bias_add(w: Writer, op: Operation) -> None:
 
 
 def _known_shape(filters: Tensor) -> list[int]:
-    """The shape of filters, which must be known."""
+    """Returns the shape of filters, which must be known."""
     sizes = filters.shape.as_list()
     if any(d is None for d in sizes):
         raise NotExportedError("the shape of its filters is not known")
@@ -60,7 +60,7 @@ def _known_shape(filters: Tensor) -> list[int]:
 
 
 def _channels_first(w: Writer, op: Operation, tensor: Tensor) -> str:
-    """The data with channels after the batch."""
+    """Returns the data with channels after the batch."""
     if op.attrs["data_format"].startswith("NC"):
         return w.value(tensor)
     rank = rank_of(tensor, op)
@@ -68,7 +68,7 @@ def _channels_first(w: Writer, op: Operation, tensor: Tensor) -> str:
 
 
 def _as_given(w: Writer, op: Operation, name: str) -> str:
-    """The result in the operation's own order of axes."""
+    """Returns the result in the operation's own order of axes."""
     if op.attrs["data_format"].startswith("NC"):
         return name
     rank = rank_of(op.outputs[0], op)
@@ -76,13 +76,13 @@ def _as_given(w: Writer, op: Operation, name: str) -> str:
 
 
 def _spatial(op: Operation, values: Any) -> list[int]:
-    """The entries of an attribute for spatial axes."""
+    """Returns the entries of an attribute for spatial axes."""
     flat = [int(v) for v in values]
     return flat[2:] if op.attrs["data_format"].startswith("NC") else flat[1:-1]
 
 
 def _padding(op: Operation, windows: Sequence[int]) -> dict[str, Any]:
-    """The attributes that say how the spatial axes are padded. windows: the reach of the window on each axis.
+    """Returns the attributes that say how the spatial axes are padded. windows: the reach of the window on each axis.
 
     Of SAME the numbers are written wherever they are known: ONNX Runtime takes the word for no dilated windows, nor for
     strides that are longer than the window.
@@ -107,7 +107,7 @@ def _padding(op: Operation, windows: Sequence[int]) -> dict[str, Any]:
 
 
 def _reach(op: Operation, sizes: Sequence[int | None]) -> list[int]:
-    """How many elements of each spatial axis a filter of these sizes spans."""
+    """Returns how many elements of each spatial axis a filter of these sizes spans."""
     if any(size is None for size in sizes):
         raise NotExportedError("the size of its filters is not known")
     dilations = _spatial(op, op.attrs["dilations"])

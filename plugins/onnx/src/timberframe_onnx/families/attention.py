@@ -119,12 +119,12 @@ def _attended(node: Node, q: Tensor, parts: list[_Part], whole_rows: bool) -> Te
 
 
 def _hiding(like: Tensor, seen: Tensor | None) -> Tensor | None:
-    """What is added to scores so that only what is seen counts."""
+    """Returns what is added to scores so that only what is seen counts."""
     return None if seen is None else tf.where_v2(seen, scalar(0, like), scalar(-math.inf, like))
 
 
 def _mask(node: Node, q: Tensor, k: Tensor, mask: Tensor) -> Tensor:
-    """What a mask adds to scores; keys beyond its end are hidden."""
+    """Returns what a mask adds to scores; keys beyond its end are hidden."""
     if mask.dtype == tf.bool:
         mask = _hiding(q, mask)
     mask = tf.cast(mask, q.dtype)
@@ -141,12 +141,12 @@ def _has_window(node: Node) -> bool:
 
 
 def _places(k: Tensor) -> Tensor:
-    """The places of keys."""
+    """Returns the places of keys."""
     return tf.range(tf.cast(shape_parts(k)[2], tf.int32))
 
 
 def _seen(node: Node, q: Tensor, keys: Tensor, before: Any, lengths: Tensor | None) -> Tensor | None:
-    """Whether each query sees each of the keys at some places; None where all see all.
+    """Returns whether each query sees each of the keys at some places; None where all see all.
 
     before: how many keys precede the first query, None for none. lengths: how many keys of each entry of the batch are
     no padding; where nothing precedes the queries, these are the last of them.

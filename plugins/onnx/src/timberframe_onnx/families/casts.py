@@ -59,7 +59,7 @@ def encoded(x: Tensor, element: int, saturate: bool = True, round_mode: str = "u
 
 
 def _powers_of_two(bits: Tensor, saturate: bool, round_mode: str) -> Tensor:
-    """The exponent of each number, rounded; signs are dropped."""
+    """Returns the exponent of each number, rounded; signs are dropped."""
     exponent = tf.bitwise.bitwise_and(tf.bitwise.right_shift(bits, tf.constant(23)), tf.constant(255))
     fraction = tf.bitwise.bitwise_and(bits, tf.constant(0x7FFFFF))
     if round_mode == "up":
@@ -74,7 +74,7 @@ def _powers_of_two(bits: Tensor, saturate: bool, round_mode: str) -> Tensor:
 
 
 def _small_floats(x: Tensor, bits: Tensor, element: int, saturate: bool) -> Tensor:
-    """The codes of floats with few bits.
+    """Returns the codes of floats with few bits.
 
     A code without its sign is (exponent - least exponent) * 2^p + m, where p bits of fraction are held and m is the
     number in units of its last bit; so a fraction that is rounded up to the next power of two carries by itself.

@@ -46,7 +46,7 @@ def all_flattened(values: list[Value]) -> tuple[list[Tensor], Callable[[list[Ten
 
 
 def _run(node: Node, graph: onnx.GraphProto, inputs: list[Value]) -> list[Value]:
-    """The outputs of a graph inside the node; Unsupported where nodes of it are, which have been noted."""
+    """Returns the outputs of a graph inside the node; Unsupported where nodes of it are, which have been noted."""
     outputs = node.scope.nested().run_graph(graph, inputs)
     if any(v is MISSING for v in outputs):
         raise Unsupported("")
@@ -93,7 +93,7 @@ def _one_branch(node: Node, condition: Tensor, name: str, error: InvalidModelErr
 
 
 def _stacks(node: Node, graph: onnx.GraphProto, first: int, example: Callable[[], list[Value]]) -> list[Sequence]:
-    """An empty list for each output of a body, from `first` on, that is gathered over all iterations.
+    """Returns an empty list for each output of a body, from `first` on, that is gathered over all iterations.
 
     Where the body does not declare the types, as bodies of functions do not, they are those that it has for an example
     of its inputs; what that adds to the graph is not run.
@@ -105,7 +105,7 @@ def _stacks(node: Node, graph: onnx.GraphProto, first: int, example: Callable[[]
 
 
 def _stacked(sequence: Sequence, shape: list[int | None] | None) -> Value:
-    """The elements of a list as rows of one tensor."""
+    """Returns the elements of a list as rows of one tensor."""
     inside = tf.constant(-1 if shape is None else [-1 if d is None else d for d in shape], tf.int32)
     made = tf.raw_ops.TensorListStack(input_handle=sequence.handle, element_shape=inside, element_dtype=sequence.dtype)
     if shape is not None:
@@ -114,7 +114,7 @@ def _stacked(sequence: Sequence, shape: list[int | None] | None) -> Value:
 
 
 def _declared(info: onnx.ValueInfoProto) -> list[int | None] | None:
-    """The shape that a graph declares for a tensor."""
+    """Returns the shape that a graph declares for a tensor."""
     if not info.type.tensor_type.HasField("shape"):
         return None
     return [d.dim_value if d.HasField("dim_value") else None for d in info.type.tensor_type.shape.dim]
@@ -153,7 +153,7 @@ def _loop(node: Node, most: Tensor, condition: Tensor, *initial: Value) -> list[
 
 
 def _with_declared_type(value: Value, info: onnx.ValueInfoProto) -> Value:
-    """The value as an optional one where the body declares it so."""
+    """Returns the value as an optional one where the body declares it so."""
     if info.type.HasField("optional_type") and not isinstance(value, Optional):
         if value is None:
             inner = info.type.optional_type.elem_type
@@ -167,12 +167,12 @@ def _with_declared_type(value: Value, info: onnx.ValueInfoProto) -> Value:
 
 
 def _plain(value: Value, info: onnx.ValueInfoProto) -> Value:
-    """What an optional value has, where the body declares its result as no option."""
+    """Returns what an optional value has, where the body declares its result as no option."""
     return value.value if isinstance(value, Optional) and not info.type.HasField("optional_type") else value
 
 
 def _while(goes_on: Callable[..., Tensor], step: Callable[..., list[Tensor]], start: list[Tensor]) -> list[Tensor]:
-    """A loop whose tensors may change their shapes from one iteration to the next, where the body says so."""
+    """Returns a loop whose tensors may change their shapes from one iteration to the next, where the body says so."""
     try:
         return list(tf.while_loop(goes_on, step, start))
     except (tf.errors.InvalidArgumentError, ValueError):
@@ -228,7 +228,7 @@ def _in_front(x: Tensor, axis: int) -> Tensor:
 
 
 def _moved(x: Tensor, source: int, target: int) -> Tensor:
-    """The tensor with an axis at another place."""
+    """Returns the tensor with an axis at another place."""
     if source == target:
         return x
     rank = x.shape.ndims
@@ -238,7 +238,7 @@ def _moved(x: Tensor, source: int, target: int) -> Tensor:
 
 
 def _scan_of_batch(node: Node, lengths: Tensor, *inputs: Value) -> list[Value]:
-    """The form of opset 8: a scan for each element of a batch."""
+    """Returns the form of opset 8: a scan for each element of a batch."""
     node.require(lengths is None, "it has sequence_lens, which only opset 8 had")
     count = node.get("num_scan_inputs")
     states, scanned = list(inputs[: len(inputs) - count]), list(inputs[len(inputs) - count :])

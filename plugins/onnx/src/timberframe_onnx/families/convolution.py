@@ -112,7 +112,7 @@ def _qlinear_conv(
 
 @translates("ConvTranspose")
 def _conv_transpose(node: Node, x: Tensor, w: Tensor, bias: Tensor = None) -> Tensor:
-    """A convolution of x with zeros between its elements, with the filters turned around."""
+    """Returns a convolution of x with zeros between its elements, with the filters turned around."""
     spatial = node.rank(x) - 2
     window = Windows.of(node, spatial, shape_parts(w)[2:])
     group = node.get("group", 1)
@@ -137,7 +137,7 @@ def _conv_transpose(node: Node, x: Tensor, w: Tensor, bias: Tensor = None) -> Te
 
 
 def _without_padding(node: Node, window: Windows, group: int) -> Node:
-    """The node as a convolution without strides and padding, for data that has been padded."""
+    """Returns the node as a convolution without strides and padding, for data that has been padded."""
     attributes = {"dilations": list(window.dilations), "kernel_shape": list(window.kernel), "group": group}
     return Node(node.scope, node.op, attributes, node.outputs, node.name, node.domain, node.opset)
 
@@ -158,7 +158,7 @@ def _cut(node: Node, window: Windows, given: list[Any], full: list[Any]) -> list
 
 
 def _stretched(x: Tensor, strides: tuple[int, ...], extra: list[int]) -> Tensor:
-    """The data with stride - 1 zeros between elements, and `extra` zeros after the last."""
+    """Returns the data with stride - 1 zeros between elements, and `extra` zeros after the last."""
     for i, (stride, more) in enumerate(zip(strides, extra, strict=True)):
         axis = i + 2
         if stride > 1:

@@ -11,7 +11,7 @@ from timberframe_onnx.translation.values import Tensor
 
 
 def _text_of(data: Tensor) -> Tensor:
-    """The bytes of a vector as one string: each byte's own string, joined."""
+    """Returns the bytes of a vector as one string: each byte's own string, joined."""
     table = np.empty(256, object)
     table[:] = [bytes([b]) for b in range(256)]
     return tf.reduce_join(tf.gather(tf.constant(table, tf.string), tf.cast(data, tf.int32)), 0)

@@ -17,7 +17,7 @@ def split_heads(x: Tensor, count: int) -> Tensor:
 
 
 def joined(x: Tensor) -> Tensor:
-    """The opposite of `split_heads`."""
+    """Returns the opposite of `split_heads`."""
     parts: list[Any] = shape_parts(x)
     return tf.reshape(tf.transpose(x, [0, 2, 1, 3]), stacked([parts[0], parts[2], parts[1] * parts[3]], tf.int32))
 

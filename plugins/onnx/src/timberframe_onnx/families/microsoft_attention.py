@@ -15,7 +15,7 @@ from timberframe_onnx.translation.values import Tensor
 
 
 def _attended(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Tensor | None, softcap: float = 0.0) -> Tensor:
-    """The values [batch, heads, keys, size], weighted by how queries and keys suit each other."""
+    """Returns the values [batch, heads, keys, size], weighted by how queries and keys suit each other."""
     scores = tf.matmul(q, k, transpose_b=True) * scalar(scale, q)
     if softcap:
         scores = scalar(softcap, scores) * tf.tanh(scores / scalar(softcap, scores))
@@ -29,7 +29,7 @@ def _scale(node: Node, size: Any) -> float:
 
 
 def _hidden(node: Node, like: Tensor, seen: Tensor) -> Tensor:
-    """What is added to scores: 0 for what is seen, else the value that stands for minus infinity."""
+    """Returns what is added to scores: 0 for what is seen, else the value that stands for minus infinity."""
     return tf.where_v2(seen, scalar(0, like), scalar(node.get("mask_filter_value", -10000.0), like))
 
 
@@ -39,7 +39,7 @@ def _causal(queries: Tensor, keys: Tensor) -> Tensor:
 
 
 def _mask(node: Node, mask: Tensor, like: Tensor, keys: Tensor) -> Tensor:
-    """The bias of a mask: lengths [batch], or 0 and 1 for each key, or for each query and key."""
+    """Returns the bias of a mask: lengths [batch], or 0 and 1 for each key, or for each query and key."""
     rank = node.rank(mask, "mask")
     if rank == 1:
         seen = (tf.range(keys) < tf.cast(mask, tf.int32)[:, None])[:, None, None]

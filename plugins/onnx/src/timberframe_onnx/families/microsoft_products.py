@@ -40,7 +40,7 @@ def _fused_gemm(node: Node, a: Tensor, b: Tensor, c: Tensor = None) -> Tensor:
 
 
 def _activated(node: Node, x: Tensor) -> Tensor:
-    """What a fused op does last."""
+    """Returns what a fused op does last."""
     name = node.get("activation", "")
     functions = {"": tf.identity, "Relu": tf.nn.relu, "Sigmoid": tf.sigmoid, "Tanh": tf.tanh}
     if name == "LeakyRelu":
@@ -145,7 +145,7 @@ def _matmul_bits(
 
 
 def _unpacked(packed: Tensor, bits: int) -> Tensor:
-    """The codes of bytes along a new last axis, those in the low bits first."""
+    """Returns the codes of bytes along a new last axis, those in the low bits first."""
     if bits == 8:
         return packed
     shifts = tf.constant(np.arange(0, 8, bits), tf.uint8)

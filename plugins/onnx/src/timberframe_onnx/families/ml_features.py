@@ -95,7 +95,7 @@ def _category_mapper(node: Node, x: Tensor) -> Tensor:
 
 
 def _looked_up(x: Tensor, keys: Tensor, values: Tensor, otherwise: Tensor) -> Tensor:
-    """The value of each element's key, or another one where it is no key."""
+    """Returns the value of each element's key, or another one where it is no key."""
     same = _same(x, keys)
     return tf.where_v2(tf.reduce_any(same, -1), tf.gather(values, tf.argmax(tf.cast(same, tf.int32), -1)), otherwise)
 
@@ -122,7 +122,7 @@ def _label_encoder(node: Node, x: Tensor) -> Tensor:
 
 
 def _listed(node: Node, what: str) -> tuple[Tensor, str]:
-    """The keys or values of an encoder, and their kind."""
+    """Returns the keys or values of an encoder, and their kind."""
     for kind, dtype in (("float", tf.float32), ("int64", tf.int64)):
         if f"{what}_{kind}s" in node.attributes:
             return tf.constant(np.array(node.get(f"{what}_{kind}s"), dtype.numpy)), kind

@@ -52,7 +52,7 @@ def _linear_classifier(node: Node, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _kernel(node: Node, x: Tensor, vectors: Array) -> Tensor:
-    """The kernel of each row with each support vector."""
+    """Returns the kernel of each row with each support vector."""
     gamma, offset, degree = [*node.get("kernel_params", []), 0.0, 0.0, 0.0][:3]
     kind = node.get("kernel_type", "LINEAR")
     others = tf.constant(vectors)

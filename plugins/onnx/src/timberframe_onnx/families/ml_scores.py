@@ -38,7 +38,7 @@ def transformed_scores(node: Node, scores: Tensor) -> Tensor:
 
 
 def _softmax_zero(scores: Tensor) -> Tensor:
-    """The softmax in which scores of zero stay zero."""
+    """Returns the softmax in which scores of zero stay zero."""
     largest = tf.reduce_max(scores, -1, keepdims=True)
     zero = tf.abs(scores) <= scalar(1e-7, scores)
     powers = tf.where_v2(zero, scores * tf.exp(-largest), tf.exp(scores - largest))

@@ -69,7 +69,7 @@ class Trees:
         return at
 
     def _holds(self, value: Tensor, split: Tensor, at: Tensor) -> Tensor:
-        """Whether each node's condition holds."""
+        """Returns whether each node's condition holds."""
         used = [int(m) for m in np.unique(self.modes) if m != LEAF]
         made: Any = None
         mode = tf.gather(tf.constant(self.modes.astype(np.int32)), at) if len(used) > 1 else None
@@ -105,7 +105,7 @@ def _values(node: Node, name: str) -> Array:
 
 
 def _by_identity(node: Node, kind: str, count: int) -> Trees:
-    """The trees of the older ops, whose nodes are known by the numbers of tree and node."""
+    """Returns the trees of the older ops, whose nodes are known by the numbers of tree and node."""
     trees, ids = node.get("nodes_treeids"), node.get("nodes_nodeids")
     places = {key: i for i, key in enumerate(zip(trees, ids, strict=True))}
     modes = np.array([LEAF if m == "LEAF" else MODES.index(m) for m in node.get("nodes_modes")])
@@ -193,7 +193,7 @@ def _binary(node: Node, score: Tensor, base: Array, labels: Tensor) -> tuple[Ten
 
 @translates("TreeEnsemble", domain=MACHINE_LEARNING)
 def _tree_ensemble(node: Node, x: Tensor) -> Tensor:
-    """The op of opset 5: nodes and leaves are numbered apart; here leaves follow the nodes."""
+    """Returns the op of opset 5: nodes and leaves are numbered apart; here leaves follow the nodes."""
     modes = array_of(node.get("nodes_modes"), None).astype(np.int64)
     splits = array_of(node.get("nodes_splits"), None)
     leaf_weights, targets = array_of(node.get("leaf_weights"), None), node.get("leaf_targetids")
@@ -235,7 +235,7 @@ def _tree_ensemble(node: Node, x: Tensor) -> Tensor:
 
 
 def _memberships(trees: Trees, values: Array, modes: Array) -> dict[int, Array]:
-    """The set of each node that asks for one; sets end with NaN, in the order of the nodes."""
+    """Returns the set of each node that asks for one; sets end with NaN, in the order of the nodes."""
     ends = np.flatnonzero(np.isnan(values))
     starts = [0, *(ends[:-1] + 1)]
     sets = [values[s:e] for s, e in zip(starts, ends, strict=True)]

@@ -40,7 +40,7 @@ def _batch_normalization(node: Node, x: Tensor, scale: Tensor, bias: Tensor, mea
 
 
 def _normalized(x: Tensor, axes: list[int], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
-    """The normalized tensor, its mean and the reciprocal of its standard deviation along axes."""
+    """Returns the normalized tensor, its mean and the reciprocal of its standard deviation along axes."""
     mean = tf.reduce_mean(x, axes, keepdims=True)
     centred = x - mean
     inverse = tf.rsqrt(tf.reduce_mean(tf.square(centred), axes, keepdims=True) + scalar(epsilon, x))
@@ -110,7 +110,7 @@ def _lp_normalization(node: Node, x: Tensor) -> Tensor:
 
 @translates("LRN")
 def _lrn(node: Node, x: Tensor) -> Tensor:
-    """The sum of squares of `size` channels around each, by a pool along the axis of channels."""
+    """Returns the sum of squares of `size` channels around each, by a pool along the axis of channels."""
     size = node.get("size")
     parts: list[Any] = shape_parts(x)
     rows = tf.reshape(tf.square(x), stacked([parts[0], 1, parts[1], product(parts[2:])]))

@@ -34,7 +34,7 @@ def _pad(node: Node, x: Tensor, pads: Tensor, value: Tensor = None, axes: Tensor
 
 
 def _by_axis(node: Node, pads: Tensor, axes: Tensor | None, rank: int) -> tuple[Tensor, Tensor]:
-    """The padding before and after each axis, int64 vectors."""
+    """Returns the padding before and after each axis, int64 vectors."""
     known, chosen = static(pads), static(axes)
     if known is not None and (axes is None or chosen is not None):
         both = np.zeros((2, rank), np.int64)

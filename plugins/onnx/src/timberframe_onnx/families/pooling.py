@@ -15,7 +15,7 @@ from timberframe_onnx.translation.values import Tensor
 
 
 def _prepared(node: Node, x: Tensor, value: Any) -> tuple[Windows, Tensor, list[Any], list[Any]]:
-    """The windows of a pool, the padded data, and the padding before and after."""
+    """Returns the windows of a pool, the padded data, and the padding before and after."""
     windows = Windows.of(node, node.rank(x) - 2)
     before, after = windows.padding(x)
     after = windows.rounded_up(x, before, after)
@@ -23,7 +23,7 @@ def _prepared(node: Node, x: Tensor, value: Any) -> tuple[Windows, Tensor, list[
 
 
 def _pooled(kind: str, x: Tensor, windows: Windows) -> Tensor:
-    """A pool of padded data by an op that has kernels: two or three spatial axes without dilation."""
+    """Returns a pool of padded data by an op that has kernels: two or three spatial axes without dilation."""
     spatial = len(windows.kernel)
     narrow = spatial == 1
     if narrow:

@@ -104,7 +104,7 @@ def dynamically_quantized(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _columns(parameter: Tensor, rank: int) -> Tensor:
-    """A zero point or scale for rows of the first factor, so that it suits a matrix."""
+    """Returns a zero point or scale for rows of the first factor, so that it suits a matrix."""
     return tf.expand_dims(parameter, -1) if rank == 1 and parameter.shape.as_list() != [1] else parameter
 
 

@@ -21,7 +21,7 @@ Step = Callable[[Tensor, list[Tensor]], list[Tensor]]
 
 
 def _activation(name: str, alpha: float | None, beta: float | None) -> Activation:
-    """The function of a name in ONNX, with its parameters or their defaults."""
+    """Returns the function of a name in ONNX, with its parameters or their defaults."""
 
     def of(default: float, given: float | None, x: Tensor) -> Tensor:
         return scalar(default if given is None else given, x)
@@ -49,7 +49,7 @@ _TAKES_BETA = {"affine", "scaledtanh", "hardsigmoid"}
 
 
 def _activations(node: Node, defaults: list[str], directions: int) -> list[list[Activation]]:
-    """The functions of each direction. Parameters are listed for those functions alone that have them."""
+    """Returns the functions of each direction. Parameters are listed for those functions alone that have them."""
     names = node.get("activations", defaults * directions)
     alphas, betas = list(node.get("activation_alpha", [])), list(node.get("activation_beta", []))
     made = []
@@ -86,7 +86,7 @@ def _prepared(
 
 
 def _layer(node: Node, inputs: _Inputs, cells: list[Callable[..., Step]], columns: int) -> list[Tensor]:
-    """The outputs of all directions: [time, directions, batch, hidden], then each last state.
+    """Returns the outputs of all directions: [time, directions, batch, hidden], then each last state.
 
     columns: how many columns of the bias are for the input alone. cells: for each direction the function that makes its
     step of what recurs.
@@ -119,14 +119,14 @@ def _layer(node: Node, inputs: _Inputs, cells: list[Callable[..., Step]], column
 
 
 def _turned(x: Tensor, lengths: Tensor | None) -> Tensor:
-    """The sequence from its end to its beginning; what follows a shorter one stays."""
+    """Returns the sequence from its end to its beginning; what follows a shorter one stays."""
     return tf.reverse(x, [0]) if lengths is None else tf.reverse_sequence(x, lengths, seq_axis=0, batch_axis=1)
 
 
 def _run(
     share: Tensor, start: list[Tensor], step: Step, lengths: Tensor | None, hidden: int
 ) -> tuple[Tensor, list[Tensor]]:
-    """The outputs of all steps and the last states. Beyond a sequence's end outputs are 0 and states stay."""
+    """Returns the outputs of all steps and the last states. Beyond a sequence's end outputs are 0 and states stay."""
     count = tf.shape(share)[0]
     ends = None if lengths is None else tf.cast(lengths, tf.int32)
     stack = Sequence.empty(element_type(share) if share.dtype != tf.float32 else TensorProto.FLOAT)

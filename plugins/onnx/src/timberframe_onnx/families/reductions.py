@@ -13,7 +13,7 @@ Reduction = Callable[[Tensor, Tensor, bool], Tensor]
 
 
 def _flags(reduce: Reduction) -> Reduction:
-    """A reduction that takes bool, too, as 0 and 1."""
+    """Returns a reduction that takes bool, too, as 0 and 1."""
 
     def reduced(x: Tensor, axes: Tensor, keepdims: bool) -> Tensor:
         if not x.dtype.is_bool:

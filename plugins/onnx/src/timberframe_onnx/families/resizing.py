@@ -145,7 +145,7 @@ def _but_one(width: Tensor) -> Tensor:
 
 
 def _along(node: Node, mode: str, x: Tensor, axis: int, size: Any, factor: Any, place: Tensor) -> Tensor:
-    """The tensor resized along one axis."""
+    """Returns the tensor resized along one axis."""
     last = _number(size) - 1
     if mode == "nearest":
         rounding = node.get("nearest_mode", "round_prefer_floor")
@@ -211,7 +211,7 @@ def _antialiased(node: Node, mode: str, factor: Any, whole: Tensor, ratio: Tenso
 
 
 def _mixed(x: Tensor, axis: int, indices: Tensor, weights: Tensor, size: Any, exclude: int) -> Tensor:
-    """The product of an axis with a matrix that has the weights at the indices."""
+    """Returns the product of an axis with a matrix that has the weights at the indices."""
     count = _number(size)
     if exclude:
         inside = tf.logical_and(indices >= 0, indices < count)

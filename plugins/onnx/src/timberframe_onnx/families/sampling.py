@@ -67,7 +67,7 @@ def sampled(x: Tensor, places: list[Tensor], mode: str, padding: str, align_corn
 
 
 def _taps(mode: str, place: Tensor) -> list[tuple[Tensor, Tensor]]:
-    """The places of elements around each place along one axis, with their weights."""
+    """Returns the places of elements around each place along one axis, with their weights."""
     if mode == "nearest":
         return [(place, tf.ones_like(place))]
     whole = tf.floor(place)
@@ -213,7 +213,7 @@ def _col2im(node: Node, x: Tensor, image: Tensor, block: Tensor) -> Tensor:
 
 @translates("AffineGrid")
 def _affine_grid(node: Node, theta: Tensor, size: Tensor) -> Tensor:
-    """The places in an image, from -1 to 1, that an affine map takes each place of the result from."""
+    """Returns the places in an image, from -1 to 1, that an affine map takes each place of the result from."""
     spatial = shape_parts(theta)[-1]
     node.require_known(isinstance(spatial, int), "the number of its spatial axes")
     spatial = spatial - 1

@@ -108,7 +108,7 @@ def _concat_from_sequence(node: Node, sequence: Sequence) -> Value:
 
 
 def _unknown(x: Tensor) -> Tensor:
-    """The tensor, without what is known of its shape."""
+    """Returns the tensor, without what is known of its shape."""
     return tf.placeholder_with_default(x, None)
 
 

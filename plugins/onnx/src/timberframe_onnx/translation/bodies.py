@@ -43,7 +43,7 @@ def defaults_of(node: Node) -> dict[str, onnx.AttributeProto]:
 
 
 def _newest(versions: Sequence[int], opset: int) -> int | None:
-    """The newest of the versions of a body that an opset may use; the oldest where all are newer."""
+    """Returns the newest of the versions of a body that an opset may use; the oldest where all are newer."""
     fitting = [v for v in versions if v <= opset]
     return max(fitting) if fitting else min(versions, default=None)
 
@@ -55,7 +55,7 @@ def _parsed(data: bytes) -> onnx.FunctionProto | None:
 
 
 def _type_of(value: Value) -> onnx.TypeProto:
-    """The type of a value in ONNX; the empty one for an input that is left out."""
+    """Returns the type of a value in ONNX; the empty one for an input that is left out."""
     if value is None:
         return onnx.TypeProto()
     if isinstance(value, Optional):

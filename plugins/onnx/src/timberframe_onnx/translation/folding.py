@@ -25,7 +25,7 @@ def static(value: Value) -> Array | None:
 
 
 def _computed(tensor: Tensor, depth: int) -> Array | None:
-    """The value of a small tensor by references of the ops between it and constants."""
+    """Returns the value of a small tensor by references of the ops between it and constants."""
     known = tf.get_static_value(tensor)
     if known is not None:
         return np.asarray(known)

@@ -82,7 +82,7 @@ def _count(tensor: TensorProto) -> int:
 
 
 def _bytes(tensor: TensorProto) -> int:
-    """How many bytes the elements of a tensor take in a file; several small ones share a byte."""
+    """Returns how many bytes the elements of a tensor take in a file; several small ones share a byte."""
     element = tensor.data_type
     bits = CODED[element][1] if element in CODED else 8 * numpy_type(element).itemsize
     return (_count(tensor) * bits + 7) // 8
@@ -107,7 +107,7 @@ def _check_size(tensor: TensorProto) -> None:
 
 
 def _external(tensor: TensorProto, folder: Path | None) -> Array:
-    """The elements of a tensor whose data is in another file of the model's folder."""
+    """Returns the elements of a tensor whose data is in another file of the model's folder."""
     entries = {e.key: e.value for e in tensor.external_data}
     location = entries.get("location", "")
     if folder is None:
@@ -144,7 +144,7 @@ def _external(tensor: TensorProto, folder: Path | None) -> Array:
 
 
 def _dense(sparse: onnx.SparseTensorProto, folder: Path | None) -> Array:
-    """The elements of a sparse tensor, zeros included."""
+    """Returns the elements of a sparse tensor, zeros included."""
     values = array_of(sparse.values, folder)
     indices = array_of(sparse.indices, folder)
     shape = tuple(sparse.dims)

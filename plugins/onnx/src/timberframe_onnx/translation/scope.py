@@ -184,7 +184,7 @@ def translate(node: Node, inputs: list[Value]) -> list[Value]:
 
 
 def _translated(found: Translator, node: Node, inputs: list[Value]) -> list[Value]:
-    """The outputs that a translator makes."""
+    """Returns the outputs that a translator makes."""
     coded = [v for v in inputs if isinstance(v, Coded)]
     if coded and not (found.moves or found.takes_coded):
         raise Unsupported(f"it has no form for elements of type {name_of(coded[0].element)}")
@@ -202,7 +202,7 @@ def _translated(found: Translator, node: Node, inputs: list[Value]) -> list[Valu
 
 
 def _inlined(body: onnx.FunctionProto, node: Node, inputs: list[Value]) -> list[Value]:
-    """The outputs of a function's body in the place of its call."""
+    """Returns the outputs of a function's body in the place of its call."""
     if node.scope.depth >= MOST_NESTED:
         raise InvalidModelError(f"{node}: functions call each other {MOST_NESTED} deep; they may not call themselves")
     opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in body.opset_import}

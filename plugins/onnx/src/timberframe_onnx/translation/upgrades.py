@@ -46,7 +46,7 @@ def _input(values: Any, dtype: Any = tf.int64) -> Value:
 
 
 def _appended(node: Node, inputs: list[Value], attribute: str, position: int, dtype: Any = tf.int64) -> list[Value]:
-    """The inputs, with the value of an attribute at a position if it is there."""
+    """Returns the inputs, with the value of an attribute at a position if it is there."""
     if attribute in node.attributes:
         inputs += [None] * (position + 1 - len(inputs))
         inputs[position] = _input(node.attributes.pop(attribute), dtype)

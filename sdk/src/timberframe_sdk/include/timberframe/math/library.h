@@ -11,12 +11,17 @@
 #else
 #include <math.h>
 
+#ifdef _WIN32
+/* Windows has no lgamma_r, and nothing here reads what MinGW's lgamma writes besides its result. */
+static inline double tf_log_gamma_f64(double x) { return lgamma(x); }
+#else
 extern double lgamma_r(double x, int *sign); /* POSIX; lgamma itself writes a global */
 
 static inline double tf_log_gamma_f64(double x) {
   int sign;
   return lgamma_r(x, &sign);
 }
+#endif
 #endif
 
 #endif
