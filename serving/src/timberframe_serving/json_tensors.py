@@ -31,9 +31,12 @@ def loads(body: bytes) -> Any:
         if b"NaN" not in body and b"Infinity" not in body:
             raise InvalidArgumentError(f"request: is no JSON ({error}); a JSON object is required") from None
     try:
-        return json.loads(body)
+        value = json.loads(body.decode())
+        if b"\\u" in body:
+            json.dumps(value, ensure_ascii=False).encode()  # fails for half a surrogate pair, as orjson does
     except (ValueError, RecursionError) as error:
         raise InvalidArgumentError(f"request: is no JSON ({str(error)[:200]}); a JSON object is required") from None
+    return value
 
 
 def dumps(value: Any) -> bytes:
@@ -160,7 +163,7 @@ def _collect(value: Any, shape: tuple[int, ...], depth: int, flat: list[bytes], 
 def as_bytes(value: Any, name: str) -> bytes:
     """Returns the bytes of a string in JSON, or of ``{"b64": "..."}``."""
     if isinstance(value, str):
-        return value.encode(errors="surrogatepass")
+        return value.encode()
     if isinstance(value, dict) and set(value) == {"b64"} and isinstance(value["b64"], str):
         try:
             return base64.b64decode(value["b64"], validate=True)

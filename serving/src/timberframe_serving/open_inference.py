@@ -11,6 +11,7 @@ import numpy as np
 
 from timberframe_core.dtypes import BY_NAME, DType, string
 from timberframe_core.errors import InvalidArgumentError, OpError, UnimplementedError
+from timberframe_core.shapes import MAX_ELEMENTS
 from timberframe_serving.manager import State, Version
 from timberframe_serving.repository import version_number
 from timberframe_serving.servable import Servable
@@ -49,6 +50,8 @@ def checked_shape(sizes: Any, dtype: DType, what: str) -> tuple[int, ...]:
         raise InvalidArgumentError(f"{what}: shape is {str(sizes)[:100]}; up to 32 sizes of at least 0 are required")
     if math.prod(shape) * dtype.size > LARGEST_TENSOR:
         raise InvalidArgumentError(f"{what}: shape is {list(shape)}; at most {LARGEST_TENSOR} bytes are taken")
+    if math.prod(d for d in shape if d) * dtype.numpy.itemsize > MAX_ELEMENTS:
+        raise InvalidArgumentError(f"{what}: shape is {list(shape)}; sizes that an array can have are required")
     return shape
 
 

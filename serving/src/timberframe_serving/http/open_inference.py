@@ -117,7 +117,7 @@ def _split(request: Request, body: bytes) -> tuple[bytes, memoryview]:
     text = request.header(HEADER_LENGTH)
     if text is None:
         return body, memoryview(b"")
-    if not text.isdigit() or len(text) > 12 or int(text) > len(body):
+    if not text.isdecimal() or len(text) > 12 or int(text) > len(body):
         raise InvalidArgumentError(
             f"request: Inference-Header-Content-Length is '{text[:50]}'; at most the body's {len(body)} is required"
         )

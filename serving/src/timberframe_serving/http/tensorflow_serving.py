@@ -172,9 +172,9 @@ def _example(given: Any) -> Any:
     for name, value in given.items():
         values = value if isinstance(value, list) else [value]
         feature = example.features.feature[name]
+        if any(isinstance(v, int) and not -(2**63) <= v < 2**63 for v in values):
+            raise InvalidArgumentError(f"feature '{name[:200]}': holds a number of over 64 bits; a shorter is required")
         if all(isinstance(v, int) and not isinstance(v, bool) for v in values):
-            if not all(-(2**63) <= v < 2**63 for v in values):
-                raise InvalidArgumentError(f"feature '{name[:200]}': holds a number of over 64 bits")
             feature.int64_list.value.extend(values)
         elif all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
             feature.float_list.value.extend(float(v) for v in values)
