@@ -157,6 +157,25 @@ def test_grpc_with_raw_and_with_listed_contents(doubling: Any) -> None:
     assert not answer.raw_output_contents
 
 
+def test_integers_beyond_int64_keep_all_their_bits(serve: Any, helpers: Any, tmp_path: Path) -> None:
+    def same() -> Any:
+        x = tf.placeholder(tf.uint64, [None], name="x")
+        return {"serving_default": ({"x": x}, {"y": tf.identity(x)}, "tensorflow/serving/predict")}
+
+    helpers.save_with(tmp_path / "same" / "1", same)
+    server = serve({"same": tmp_path / "same"})
+    values = [1, 2**64 - 1, 2**63 + 1]
+    listed = {"inputs": [{"name": "x", "shape": [3], "datatype": "UINT64", "data": values}]}
+    assert server.http("/v2/models/same/infer", listed)[1]["outputs"][0]["data"] == values
+    assert server.http("/v1/models/same:predict", {"instances": values})[1] == {"predictions": values}
+    for wrong in ([1.5, 2**63], [-1, 2**63]):
+        assert server.http("/v1/models/same:predict", {"instances": wrong})[0] == 400
+    asked = inference("ModelInferRequest")(model_name="same")
+    asked.inputs.add(name="x", datatype="UINT64", shape=[3]).contents.uint64_contents.extend(values)
+    answer = server.rpc(SERVICE + "ModelInfer", asked, inference("ModelInferResponse"))
+    assert list(answer.outputs[0].contents.uint64_contents) == values
+
+
 def test_grpc_tells_what_is_wrong(doubling: Any) -> None:
     asked = request()
     asked.raw_input_contents.append(b"123")

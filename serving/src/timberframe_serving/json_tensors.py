@@ -86,11 +86,17 @@ def decode(value: Any, dtype: DType, name: str) -> Array:
         raise UnimplementedError(f"input '{name}': has dtype {dtype.name}, which JSON cannot hold; ask by gRPC")
     try:
         array = np.array(value)
+        if array.dtype == np.float64 and dtype.numpy == np.uint64:
+            array = _integers(array, np.array(value, object))
     except (ValueError, OverflowError):
-        raise InvalidArgumentError(
-            f"input '{name}': its lists are of different lengths or depths; equal ones are required"
-        ) from None
+        raise _ragged(name) from None
     return _cast(array, dtype, name)
+
+
+def _integers(array: Array, exact: Array) -> Array:
+    """Returns integers as uint64 that NumPy makes floats of, since some are small and some are above 2^63."""
+    whole = all(type(v) is int and 0 <= v < 2**64 for v in exact.flat)
+    return exact.astype(np.uint64) if whole else array
 
 
 def _cast(array: Array, dtype: DType, name: str) -> Array:
@@ -114,7 +120,9 @@ def _cast(array: Array, dtype: DType, name: str) -> Array:
 
 
 def _ragged(name: str) -> InvalidArgumentError:
-    return InvalidArgumentError(f"input '{name}': its lists have different lengths or depths; equal ones are required")
+    return InvalidArgumentError(
+        f"input '{name}': its lists are of different lengths or depths; equal ones are required"
+    )
 
 
 def _described(array: Array) -> str:
@@ -153,9 +161,7 @@ def _collect(value: Any, shape: tuple[int, ...], depth: int, flat: list[bytes], 
         flat.append(as_bytes(value, name))
         return
     if not isinstance(value, list) or len(value) != shape[depth]:
-        raise InvalidArgumentError(
-            f"input '{name}': its lists are of different lengths or depths; equal ones are required"
-        )
+        raise _ragged(name)
     for item in value:
         _collect(item, shape, depth + 1, flat, name)
 

@@ -156,7 +156,7 @@ def _listed(tensor: Any, dtype: DType, shape: tuple[int, ...], what: str) -> Arr
         array = np.empty(len(values), object)
         array[:] = list(values)
     else:
-        wide = np.array(values, np.int64 if field == "int_contents" else None)
+        wide = np.array(values, np.int64 if field in ("int_contents", "uint_contents") else dtype.numpy)
         array = wide.astype(dtype.numpy)
         if dtype.is_integer and not np.array_equal(array, wide):
             raise InvalidArgumentError(f"{what}: {field} holds a number beyond {dtype.name}; it must fit")
