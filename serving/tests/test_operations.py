@@ -223,6 +223,21 @@ def test_a_port_that_is_taken_is_told(serve: Any, helpers: Any, tmp_path: Path, 
         serve({"double": tmp_path / "double"}, hosting=Hosting(http_port=doubling.server.http_port, grpc_port=None))
 
 
+@pytest.mark.parametrize("ports", [{"http_port": 0, "grpc_port": None}, {"http_port": None, "grpc_port": 0}])
+@pytest.mark.parametrize("content", [None, "damaged"])
+def test_a_certificate_that_cannot_be_read_ends_the_server(
+    serve: Any, helpers: Any, tmp_path: Path, ports: dict[str, int | None], content: str | None
+) -> None:
+    helpers.save(tmp_path / "double" / "1", 2.0)
+    files = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    for file in files:
+        if content is not None:
+            file.write_text(content)
+    hosting = Hosting(**ports, certificate=files[0], key=files[1])
+    with pytest.raises(OpError, match=r"does not start|cannot listen"):
+        serve({"double": tmp_path / "double"}, hosting=hosting)
+
+
 def test_the_application_is_hosted_by_whoever_hosts_asgi(doubling: Any) -> None:
     from timberframe_serving.http.application import Application
 

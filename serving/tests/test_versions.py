@@ -201,10 +201,32 @@ def test_requests_are_recorded_for_later_versions(serve: Any, helpers: Any, tmp_
     until(lambda: states(server).get("2") == "AVAILABLE")
 
 
-def test_a_full_disk_stops_the_recording_and_not_the_answers(serve: Any, helpers: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("file", ["/dev/full", "/no/such/folder/requests"])
+def test_a_file_that_cannot_be_written_stops_the_recording_and_not_the_answers(
+    serve: Any, helpers: Any, tmp_path: Path, file: str
+) -> None:
     helpers.save(tmp_path / "m" / "1", 2.0)
-    server = serve({"m": ModelSettings("m", tmp_path / "m", sampling_rate=1.0, record_to="/dev/full")})
+    server = serve({"m": ModelSettings("m", tmp_path / "m", sampling_rate=1.0, record_to=file)})
     assert [answer(server) for _ in range(3)] == [2.0] * 3
+
+
+def test_versions_are_looked_for_again_after_an_error(
+    serve: Any, helpers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = tmp_path / "m"
+    helpers.save(base / "1", 2.0)
+    server = serve({"m": base})
+    failed = threading.Event()
+
+    def fail(_: Path) -> Any:
+        failed.set()
+        raise PermissionError("of a folder of a version")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("timberframe_serving.manager.versions_in", fail)
+        assert failed.wait(20)
+    put(helpers, base, 2, 3.0)
+    until(lambda: states(server).get("2") == "AVAILABLE")
 
 
 CONFIGURATION = """

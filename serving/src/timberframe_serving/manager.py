@@ -173,9 +173,12 @@ class Manager:
     # What is wanted
 
     async def watch(self) -> None:
-        """Looks at the folders until it is cancelled."""
+        """Looks at the folders until it is cancelled; after an error, which the log has, too."""
         while True:
-            await self.reconcile()
+            try:
+                await self.reconcile()
+            except Exception:
+                _log.exception("versions are not looked for")
             await asyncio.sleep(self._settings.poll_interval)
 
     async def reconcile(self, names: Iterable[str] | None = None) -> None:

@@ -122,6 +122,9 @@ class Server:
         self._tasks.append(serving)
         while not server.started and not serving.done():
             await asyncio.sleep(0.005)
+        if serving.done():
+            error = serving.exception()
+            raise UnavailableError(f"server: HTTP does not start ({error}); the log may say more") from error
         return server
 
     async def _begin_grpc(self) -> Any:
@@ -144,7 +147,7 @@ class Server:
                 self.grpc_port = server.add_insecure_port(address)
             else:
                 self.grpc_port = server.add_secure_port(address, _grpc_credentials(hosting))
-        except RuntimeError as error:
+        except (RuntimeError, OSError) as error:
             raise UnavailableError(f"server: cannot listen on {address} ({error})") from error
         await server.start()
         return server
