@@ -141,6 +141,23 @@ def test_a_cancelled_request_is_not_computed_and_leaves_its_place() -> None:
     run(BatchingSettings(), steps)
 
 
+def test_a_signature_with_cancelled_requests_keeps_its_turn() -> None:
+    async def steps(batcher: Batcher, s: Signature, gate: Gate) -> None:
+        first = batcher.submit(s, [rows(1)], True)
+        await entered(gate)
+        for _ in range(3):
+            gone = batcher.submit(s, [rows(0)], True)
+            assert isinstance(gone, asyncio.Future)
+            gone.cancel()
+            await asyncio.sleep(0)
+        rest = [batcher.submit(s, [rows(i, width=w)], True) for i, w in ((2, 1), (3, 1), (4, 2))]
+        gate.open.set()
+        await asyncio.gather(first, *rest)  # type: ignore[arg-type]
+        assert gate.batches == [[1], [2], [4], [3]]
+
+    run(BatchingSettings(max_batch_size=1), steps)
+
+
 def test_one_wrong_request_fails_alone() -> None:
     async def steps(batcher: Batcher, s: Signature, gate: Gate) -> None:
         first = batcher.submit(s, [rows(1)], True)

@@ -95,7 +95,7 @@ class Batcher:
     """Runs the requests of one version of a model, on the event loop that asks it and in the threads of `pool`.
 
     A thread that has finished a batch takes the next one itself: an event loop that is busy refusing requests would
-    leave it idle. So what lanes hold is guarded by a lock.
+    leave it idle.
     """
 
     def __init__(
@@ -111,9 +111,10 @@ class Batcher:
         self._model, self._settings, self._pool, self._metrics = model, settings, pool, metrics
         self._lanes: OrderedDict[Any, _Lane] = OrderedDict()
         self._ready: deque[_Lane] = deque()
-        """Lanes in which requests wait; one may be here although they were cancelled."""
+        """Lanes in which requests wait, each once."""
         self._running = 0
         self._lock = threading.Lock()
+        """Of what lanes hold, of `_ready` and `_running`: the event loop and the threads of `pool` change them."""
         self._timer: asyncio.TimerHandle | None = None
         self._capacity = settings.max_batch_size * settings.max_enqueued_batches
 
@@ -130,7 +131,9 @@ class Batcher:
         not computed.
         """
         lane, rows = self._lane(signature, arrays, batched)
-        if not lane.running and not lane.waiting and lane.costs.get(rows.bit_length(), 1.0) < QUICK:
+        with self._lock:
+            at_once = not lane.running and not lane.waiting and lane.costs.get(rows.bit_length(), 1.0) < QUICK
+        if at_once:
             return self._at_once(lane, arrays, rows)
         if lane.rows + max(rows, 1) > self._capacity and lane.waiting:
             raise self._full(lane)
@@ -163,6 +166,8 @@ class Batcher:
             if task in lane.waiting:
                 lane.waiting.remove(task)
                 lane.rows -= max(task.rows, 1)
+                if not lane.waiting:
+                    self._ready.remove(lane)
 
     def _lane(self, signature: Signature, arrays: Arrays, batched: bool) -> tuple[_Lane, int]:
         """Returns the lane of a request and its rows: those of one signature and inner shape share one."""
@@ -172,14 +177,15 @@ class Batcher:
         key = (signature.name, *(a.shape[1:] for a in arrays)) if batched else (signature.name, None)
         lane = self._lanes.get(key)
         if lane is None:
-            lane = self._lanes[key] = _Lane(signature, batched, costs=dict(self._costs.get(signature.name, {})))
-            if len(self._lanes) > _MOST_LANES:
+            if len(self._lanes) >= _MOST_LANES:
                 self._forget()
+            lane = self._lanes[key] = _Lane(signature, batched, costs=dict(self._costs.get(signature.name, {})))
         return lane, rows
 
     def _forget(self) -> None:
         """Drops lanes in which nothing waits or runs, oldest first."""
-        idle = [key for key, lane in self._lanes.items() if not lane.waiting and not lane.running]
+        with self._lock:
+            idle = [key for key, lane in self._lanes.items() if not lane.waiting and not lane.running]
         for key in idle[: len(self._lanes) - _MOST_LANES // 2]:
             del self._lanes[key]
 
