@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from timberframe_core.dtypes import float32
-from timberframe_core.errors import InvalidArgumentError, ResourceExhaustedError
+from timberframe_core.errors import InternalError, InvalidArgumentError, ResourceExhaustedError
 from timberframe_serving.batching import Batcher, BatchingSettings
 from timberframe_serving.metrics import Metrics
 from timberframe_serving.signatures import Port, Signature
@@ -156,6 +156,19 @@ def test_a_signature_with_cancelled_requests_keeps_its_turn() -> None:
         assert gate.batches == [[1], [2], [4], [3]]
 
     run(BatchingSettings(max_batch_size=1), steps)
+
+
+def test_whatever_a_model_raises_ends_its_requests() -> None:
+    def call(x: Any) -> Any:
+        raise StopIteration
+
+    async def main() -> None:
+        with ThreadPoolExecutor(1) as pool:
+            found = Batcher("m", BatchingSettings(), pool, Metrics()).submit(signature(call), [rows(1)], True)
+            with pytest.raises(InternalError, match="StopIteration while answering"):
+                await asyncio.wait_for(found, 5)  # type: ignore[arg-type]
+
+    asyncio.run(main())
 
 
 def test_one_wrong_request_fails_alone() -> None:

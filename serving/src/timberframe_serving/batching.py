@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.errors import InvalidArgumentError, OpError, ResourceExhaustedError
+from timberframe_serving.codes import as_op_error
 from timberframe_serving.metrics import Metrics
 from timberframe_serving.signatures import Array, Arrays, Signature
 
@@ -268,7 +269,7 @@ class Batcher:
             try:
                 results, seconds = self._compute(lane, tasks)
             except BaseException as error:
-                results, seconds = [error] * len(tasks), 0.0
+                results, seconds = [as_op_error(error)] * len(tasks), 0.0  # a future takes no StopIteration
             with self._lock:
                 lane.running -= 1
                 if seconds:
