@@ -14,7 +14,7 @@ from timberframe_serving import messages
 from timberframe_serving.batching import BatchingSettings
 from timberframe_serving.manager import ManagerSettings
 from timberframe_serving.models import LoadSettings
-from timberframe_serving.repository import ModelSettings, models_in, read_configuration
+from timberframe_serving.repository import ModelSettings, models_in, read_configuration, read_file
 from timberframe_serving.server import Hosting
 from timberframe_serving.service import Keys, Limits
 
@@ -126,12 +126,7 @@ def batching_settings(flags: argparse.Namespace) -> BatchingSettings:
     if flags.batching_parameters_file is None:
         return BatchingSettings(enabled=flags.enable_batching)
     file = flags.batching_parameters_file
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise MissingFileError(
-            f"batching_parameters_file '{file}': {error.strerror}; a readable file is required"
-        ) from error
+    data = read_file(file, "batching_parameters_file")
     given: Any = parse_text(data, messages.serving("BatchingParameters"), f"batching_parameters_file '{file}'")
     named: dict[str, Any] = {
         name: getattr(given, name).value

@@ -154,9 +154,7 @@ class Manager:
         return f" ({known.error})" if known and known.error else ""
 
     def _why_not(self, name: str) -> OpError:
-        model = self.models.get(name)
-        if model is None:
-            return NotFoundError(f"model '{name[:200]}': is not known; {sorted(self.models)[:20]} are")
+        model = self.known(name)
         if model.stopped:
             return UnavailableError(f"model '{name}': was unloaded; load it to ask it")
         errors = [f"version {v.number}: {v.error}" for v in model.versions.values() if v.error]
@@ -207,7 +205,7 @@ class Manager:
 
     async def load(self, name: str) -> None:
         """Loads a model again that was unloaded, or tries once more what failed; raises why it does not serve then."""
-        model = self._known(name)
+        model = self.known(name)
         model.stopped = False
         for version in model.versions.values():
             version.attempts = 0
@@ -217,11 +215,12 @@ class Manager:
 
     async def unload(self, name: str) -> None:
         """Unloads all versions of a model, until it is loaded again."""
-        model = self._known(name)
+        model = self.known(name)
         model.stopped = True
         await self._reconcile(model)
 
-    def _known(self, name: str) -> Model:
+    def known(self, name: str) -> Model:
+        """Returns a model of the configuration; raises NotFoundError where it has none of that name."""
         if name not in self.models:
             raise NotFoundError(f"model '{name[:200]}': is not known; {sorted(self.models)[:20]} are")
         return self.models[name]

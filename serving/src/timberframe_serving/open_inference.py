@@ -13,7 +13,6 @@ from timberframe_core.dtypes import BY_NAME, DType, string
 from timberframe_core.errors import InvalidArgumentError, OpError, UnimplementedError
 from timberframe_core.shapes import MAX_ELEMENTS
 from timberframe_serving.manager import State, Version
-from timberframe_serving.repository import version_number
 from timberframe_serving.servable import Servable
 from timberframe_serving.service import Service, Spec
 from timberframe_serving.signatures import Array, Port, Signature
@@ -93,16 +92,6 @@ def encode_raw(array: Array, dtype: DType) -> bytes:
         data = value if isinstance(value, bytes) else str(value).encode()
         parts += [struct.pack("<I", len(data)), data]
     return b"".join(parts)
-
-
-def spec_of(name: str, version: str, signature: Any = "") -> Spec:
-    """Returns what a model's name and version in a request ask for."""
-    number = version_number(version) if version else None
-    if version and number is None:
-        raise InvalidArgumentError(f"request: version is '{version[:50]}'; a whole number is required")
-    if not isinstance(signature, str):
-        raise InvalidArgumentError(f"request: signature_name is a {type(signature).__name__}; a string is required")
-    return Spec(name, number, None, signature)
 
 
 def described(ports: Sequence[Port]) -> list[dict[str, Any]]:

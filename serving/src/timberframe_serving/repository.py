@@ -112,12 +112,17 @@ def models_in(folder: Path) -> dict[str, ModelSettings]:
     return found
 
 
+def read_file(path: Path, flag: str) -> bytes:
+    """Returns what is in the file that a flag names; raises MissingFileError where it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise MissingFileError(f"{flag} '{path}': {error.strerror}; a readable file is required") from error
+
+
 def read_configuration(path: Path) -> dict[str, ModelSettings]:
     """Returns the models that a file of TensorFlow Serving's `ModelServerConfig`, in text form, lists."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise MissingFileError(f"model_config_file '{path}': {error.strerror}; a readable file is required") from error
+    data = read_file(path, "model_config_file")
     parsed = parse_text(data, messages.serving("ModelServerConfig"), f"model_config_file '{path}'")
     return configured_models(parsed, path.parent)
 

@@ -24,10 +24,9 @@ from timberframe_serving.open_inference import (
     is_ready,
     metadata,
     refuse_parameters,
-    spec_of,
 )
 from timberframe_serving.servable import Servable
-from timberframe_serving.service import Service
+from timberframe_serving.service import Service, Spec
 from timberframe_serving.signatures import Array, Signature
 from timberframe_serving.version import VERSION
 
@@ -58,14 +57,14 @@ async def answer(service: Service, request: Request, path: str) -> Response:
         raise NotFoundError(f"request: nothing is at '{path[:200]}'")
     name, version, verb = found[1], found[2] or "", found[3]
     if verb == "ready":
-        ready = is_ready(service, spec_of(name, version))
+        ready = is_ready(service, Spec.parsed(name, version))
         return Response(dumps({"name": name, "ready": ready}), 200 if ready else 503)
     with service.counted(name, "OIP", "ModelInfer" if verb else "ModelMetadata"):
         return await _infer(service, request, name, version) if verb else _metadata(service, name, version)
 
 
 def _metadata(service: Service, name: str, version: str) -> Response:
-    servable, signature, versions = metadata(service, spec_of(name, version))
+    servable, signature, versions = metadata(service, Spec.parsed(name, version))
     found = {
         "name": servable.model,
         "versions": versions,
@@ -100,14 +99,15 @@ async def _infer(service: Service, request: Request, name: str, version: str) ->
     if request.method != "POST":
         raise InvalidArgumentError(f"request: method is {request.method}; POST is required")
     body = await request.body()
-    service.check_room(spec_of(name, version))
+    service.check_room(Spec.parsed(name, version))
     header, raw = _split(request, body)
     asked = _object(loads(header))
     parameters = _object(asked.get("parameters", {}), "parameters")
     given = _inputs(asked, raw)
     wanted = _wanted(asked, parameters)
-    spec = spec_of(name, version, parameters.get("signature_name", ""))
-    servable, signature, outputs = await service.predict_arrays(spec, given, list(wanted), request.wait)
+    spec = Spec.parsed(name, version, signature=parameters.get("signature_name", ""))
+    servable, signature = service.find(spec)
+    outputs = await servable.run(signature, given, list(wanted), request.wait)
     whole = bool(parameters.get("binary_data_output", False))
     return _response(servable, signature, outputs, asked.get("id"), lambda n: wanted.get(n, whole))
 

@@ -24,7 +24,6 @@ from timberframe_serving.json_tensors import (
     loads,
     plain,
 )
-from timberframe_serving.repository import version_number
 from timberframe_serving.servable import Servable
 from timberframe_serving.service import Service, Spec, signature_map
 from timberframe_serving.signatures import Array, Signature
@@ -36,15 +35,7 @@ PATH = re.compile(r"/v1/models/([^/:]+)(?:/versions/([^/:]+)|/labels/([^/:]+))?(
 def parsed_spec(found: re.Match[str], body: Mapping[str, Any] = {}) -> Spec:
     """Returns what a path, and the body's signature_name, ask for."""
     name, number, label, *_ = found.groups()
-    version = None
-    if number is not None:
-        version = version_number(number)
-        if version is None:
-            raise InvalidArgumentError(f"request: version is '{number[:50]}'; a whole number is required")
-    signature = body.get("signature_name", "")
-    if not isinstance(signature, str):
-        raise InvalidArgumentError(f"request: signature_name is a {type(signature).__name__}; a string is required")
-    return Spec(name, version, label, signature)
+    return Spec.parsed(name, number or "", label, body.get("signature_name", ""))
 
 
 async def answer(service: Service, request: Request, found: re.Match[str]) -> Response:
