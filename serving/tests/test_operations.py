@@ -195,6 +195,7 @@ def test_flags_are_read_and_wrong_ones_told(tmp_path: Path, capsys: pytest.Captu
     assert flags.load_settings(flags.parse([*base, "--memory_limit=CUDA=1000"])).config.memory_limit == {"CUDA": 1000}
     with pytest.raises(InvalidArgumentError, match="memory_limit is 'CUDA'"):
         flags.load_settings(flags.parse([*base, "--memory_limit=CUDA"]))
+    assert flags.load_settings(flags.parse([*base, "--allow_soft_placement"])).config.allow_soft_placement
     with pytest.raises(OpError, match="there is no such folder"):
         flags.models(flags.parse(["--model_base_path=/none"]))
 

@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.config import SessionConfig
+from timberframe_core.errors import InvalidArgumentError, NoKernelError, OpError
 from timberframe_core.graphdef.tensors import encode_array
 from timberframe_serving.manager import ManagerSettings
 from timberframe_serving.messages import serving
+from timberframe_serving.models import LoadSettings, load_model
 from timberframe_serving.repository import ModelSettings, VersionPolicy, models_in, read_configuration, versions_in
 
 BODY = {"instances": [[1, 2]]}
@@ -227,6 +229,44 @@ def test_versions_are_looked_for_again_after_an_error(
         assert failed.wait(20)
     put(helpers, base, 2, 3.0)
     until(lambda: states(server).get("2") == "AVAILABLE")
+
+
+def test_a_model_runs_on_the_device_that_is_asked_for(
+    helpers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from test_rest import examples
+
+    with tf.Session() as session:
+        if not any(d.spec == "/device:OPENCL:0" for d in session.list_devices()):
+            pytest.skip("no OpenCL device is there")
+    helpers.save(tmp_path / "double", 2.0)
+    sessions: list[Any] = []
+
+    class Kept(tf.Session):
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **named)
+            sessions.append(self)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(tf, "Session", Kept)
+        loaded = load_model(tmp_path / "double", LoadSettings("/device:OPENCL:0"))
+    (y,) = loaded.signatures["serving_default"].call(np.float32([[1, 2]]))
+    assert y.tolist() == [[2.0, 4.0]]
+    explained = str(sessions[0].explain("y:0", {"x:0": np.float32([[1, 2]])}))
+    assert "y (Mul): /device:OPENCL:0, requested" in explained
+    loaded.close()
+    helpers.save_with(tmp_path / "examples", examples)
+    with pytest.raises(NoKernelError, match="strings live in the host's memory"):
+        load_model(tmp_path / "examples", LoadSettings("/device:OPENCL:0"))
+    soft = LoadSettings("/device:OPENCL:0", config=SessionConfig(allow_soft_placement=True))
+    loaded = load_model(tmp_path / "examples", soft)
+    example = tf.train.Example()
+    example.features.feature["value"].float_list.value.append(0.5)
+    (found,) = loaded.signatures["regress"].call(np.array([example.SerializeToString()], object))
+    assert found.tolist() == [5.0]
+    loaded.close()
+    with pytest.raises(OpError, match="device /device:ACME:0 does not exist"):
+        load_model(tmp_path / "double", LoadSettings("/device:ACME:0"))
 
 
 CONFIGURATION = """
