@@ -74,6 +74,7 @@ class Model:
     stopped: bool = False
     last_good: int | None = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Of the changes of versions: those of the watch and those of requests come one after the other."""
 
 
 @dataclass(frozen=True)

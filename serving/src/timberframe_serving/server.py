@@ -123,8 +123,8 @@ class Server:
         while not server.started and not serving.done():
             await asyncio.sleep(0.005)
         if serving.done():
-            error = serving.exception()
-            raise UnavailableError(f"server: HTTP does not start ({error}); the log may say more") from error
+            cause = serving.exception()
+            raise UnavailableError(f"server: HTTP does not start ({cause}); the log may say more") from cause
         return server
 
     async def _begin_grpc(self) -> Any:
