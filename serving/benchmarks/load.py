@@ -19,7 +19,7 @@ GOOD = ("200", "OK")
 
 @dataclass
 class Result:
-    """What came of a load: seconds of each answer by status, and of the whole."""
+    """The answers to a load: seconds of each answer by status, and of the whole."""
 
     seconds: float = 0.0
     times: dict[str, list[float]] = field(default_factory=dict)

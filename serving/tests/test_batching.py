@@ -64,7 +64,7 @@ async def entered(gate: Gate, count: int = 1) -> None:
         await asyncio.sleep(0.001)
 
 
-def test_whoever_comes_while_the_model_is_busy_goes_in_one_batch() -> None:
+def test_requests_that_come_while_the_model_is_busy_go_in_one_batch() -> None:
     async def steps(batcher: Batcher, s: Signature, gate: Gate) -> None:
         first = batcher.submit(s, [rows(1)], True)
         await entered(gate)
@@ -240,7 +240,7 @@ def test_every_allowed_size_is_warmed_up() -> None:
     assert set(sizes) == {1, 2, 4, 8}
 
 
-def test_wrong_settings_are_told() -> None:
+def test_wrong_settings_are_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="max_batch_size is 0"):
         BatchingSettings(max_batch_size=0)
     with pytest.raises(InvalidArgumentError, match="the last is max_batch_size, 8"):

@@ -26,7 +26,7 @@ def tensor(**changes: Any) -> dict[str, Any]:
 
 
 def binary(server: Any, path: str, asked: dict[str, Any], raw: bytes, length: int | None = None) -> Any:
-    """Returns the JSON of an answer and the bytes behind it."""
+    """Returns the JSON of an answer and the bytes after it."""
     header = json.dumps(asked).encode()
     size = str(len(header) if length is None else length)
     made = urllib.request.Request(server.url + path, header + raw, {"Inference-Header-Content-Length": size})
@@ -72,9 +72,9 @@ def test_tensors_as_bytes(doubling: Any, whole: bool) -> None:
         asked["parameters"] = {"binary_data_output": True}
     else:
         asked["outputs"] = [{"name": "y", "parameters": {"binary_data": True}}]
-    body, behind = binary(doubling, "/v2/models/double/versions/1/infer", asked, raw)
+    body, after = binary(doubling, "/v2/models/double/versions/1/infer", asked, raw)
     assert body["outputs"][0]["parameters"] == {"binary_data_size": 8}
-    assert np.frombuffer(behind, np.float32).tolist() == [2.0, 4.0]
+    assert np.frombuffer(after, np.float32).tolist() == [2.0, 4.0]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_tensors_as_bytes(doubling: Any, whole: bool) -> None:
         ({**tensor(), "parameters": {"signature_name": "none"}}, "has no signature 'none'"),
     ],
 )
-def test_a_wrong_request_is_told_what_is_wrong(doubling: Any, asked: Any, words: str) -> None:
+def test_a_wrong_request_learns_what_is_wrong(doubling: Any, asked: Any, words: str) -> None:
     status, body, _ = doubling.http(INFER, asked)
     assert status == 400
     assert words in body["error"]
@@ -126,10 +126,10 @@ def test_strings_and_short_floats_as_bytes(serve: Any, helpers: Any, tmp_path: P
         for n, (d, b) in parts.items()
     ]
     asked = {"inputs": inputs, "parameters": {"binary_data_output": True}}
-    body, behind = binary(server, "/v2/models/many/infer", asked, b"".join(b for _, b in parts.values()))
+    body, after = binary(server, "/v2/models/many/infer", asked, b"".join(b for _, b in parts.values()))
     assert [o["name"] for o in body["outputs"]] == ["brain", "half", "text"]
     assert (
-        behind
+        after
         == np.array([3], ml_dtypes.bfloat16).tobytes()
         + np.float16([3]).tobytes()
         + struct.pack("<I", 4)
@@ -176,7 +176,7 @@ def test_integers_beyond_int64_keep_all_their_bits(serve: Any, helpers: Any, tmp
     assert list(answer.outputs[0].contents.uint64_contents) == values
 
 
-def test_grpc_tells_what_is_wrong(doubling: Any) -> None:
+def test_grpc_says_what_is_wrong(doubling: Any) -> None:
     asked = request()
     asked.raw_input_contents.append(b"123")
     with pytest.raises(grpc.RpcError) as caught:

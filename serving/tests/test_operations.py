@@ -1,4 +1,4 @@
-"""What whoever runs a server needs: flags, metrics, logs, health, TLS, and an orderly end."""
+"""The needs of those who run a server: flags, metrics, logs, health, TLS, and an orderly end."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_a_server_of_the_command_line(helpers: Any, tmp_path: Path) -> None:
     ]
 
 
-def test_flags_are_read_and_wrong_ones_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_flags_are_read_and_wrong_ones_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         flags.parse([])
     assert "one of --model_base_path" in capsys.readouterr().err
@@ -218,7 +218,7 @@ def test_a_configuration_file_is_watched(serve: Any, helpers: Any, tmp_path: Pat
     assert server.http("/v1/models/a:predict", BODY)[0] == 404
 
 
-def test_a_port_that_is_taken_is_told(serve: Any, helpers: Any, tmp_path: Path, doubling: Any) -> None:
+def test_a_port_that_is_taken_is_an_error(serve: Any, helpers: Any, tmp_path: Path, doubling: Any) -> None:
     helpers.save(tmp_path / "double" / "1", 2.0)
     with pytest.raises(OpError, match="cannot listen on 127"):
         serve({"double": tmp_path / "double"}, hosting=Hosting(http_port=doubling.server.http_port, grpc_port=None))
@@ -239,7 +239,7 @@ def test_a_certificate_that_cannot_be_read_ends_the_server(
         serve({"double": tmp_path / "double"}, hosting=hosting)
 
 
-def test_the_application_is_hosted_by_whoever_hosts_asgi(doubling: Any) -> None:
+def test_the_application_is_hosted_by_any_host_of_asgi(doubling: Any) -> None:
     from timberframe_serving.http.application import Application
 
     sent: list[Any] = []

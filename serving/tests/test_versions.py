@@ -44,7 +44,7 @@ def answer(server: Any, name: str = "m", part: str = "") -> float:
 
 
 def put(helpers: Any, base: Path, number: int, factor: float) -> None:
-    """Adds a version as one step, as whoever publishes models should."""
+    """Adds a version as one step, as publishers of models should."""
     helpers.save(base.parent / f"new-{base.name}-{number}", factor)
     (base.parent / f"new-{base.name}-{number}").rename(base / str(number))
 
@@ -304,7 +304,7 @@ def test_a_configuration_of_tensorflow_serving_is_read(tmp_path: Path) -> None:
         ("model_config_list { config { name: 'a' base_path: 'b' model_platform: 'caffe' } }", "tensorflow or onnx"),
     ],
 )
-def test_a_wrong_configuration_is_told_what_is_wrong(tmp_path: Path, text: str, words: str) -> None:
+def test_a_wrong_configuration_learns_what_is_wrong(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "c").write_text(text)
     with pytest.raises(InvalidArgumentError, match=words):
         read_configuration(tmp_path / "c")

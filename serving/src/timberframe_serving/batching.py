@@ -1,8 +1,8 @@
 """Requests that are computed together.
 
-By default batching is adaptive: whoever comes while the model is busy waits, and when it is free, all who wait go as
-one batch. Nobody waits for others to come, so a single client is as fast as without batching. A `batch_timeout` makes
-batches wait to be full, as TensorFlow Serving has it.
+By default batching is adaptive: requests that come while the model is busy wait, and when it is free, they go as
+one batch. No request waits for others to come, so a single client is as fast as without batching. A `batch_timeout`
+makes batches wait to be full, as TensorFlow Serving has it.
 
 A model of microseconds would be slowed by the hop into another thread; so one that has proved to be quick for as many
 rows runs on the event loop itself when nothing waits.
@@ -115,13 +115,13 @@ class Batcher:
         """Lanes in which requests wait, each once."""
         self._running = 0
         self._lock = threading.Lock()
-        """Of what lanes hold, of `_ready` and `_running`: the event loop and the threads of `pool` change them."""
+        """The lock of what lanes hold, `_ready` and `_running`: the event loop and the pool's threads change them."""
         self._timer: asyncio.TimerHandle | None = None
         self._capacity = settings.max_batch_size * settings.max_enqueued_batches
 
     @property
     def waiting(self) -> int:
-        """How many rows wait."""
+        """Returns the number of rows that wait."""
         return sum(lane.rows for lane in self._lanes.values())
 
     def submit(self, signature: Signature, arrays: Arrays, batched: bool) -> Arrays | asyncio.Future[Arrays]:

@@ -181,7 +181,7 @@ def as_bytes(value: Any, name: str) -> bytes:
 
 
 def is_bytes_object(value: Any) -> bool:
-    """Says whether a value from JSON is ``{"b64": "..."}``."""
+    """Returns whether a value from JSON is ``{"b64": "..."}``."""
     return isinstance(value, dict) and set(value) == {"b64"}
 
 

@@ -1,4 +1,4 @@
-"""Which versions of which models serve: from the folders on disk to a table of routes that is replaced at once."""
+"""The versions of models that serve: from the folders on disk to a table of routes that is replaced at once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_REMEMBERED = 100
 
 
 class State(enum.Enum):
-    """Where a version is in its life."""
+    """The stage of a version's life."""
 
     ASPIRED = "aspired"
     LOADING = "loading"
@@ -74,12 +74,12 @@ class Model:
     stopped: bool = False
     last_good: int | None = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Of the changes of versions: those of the watch and those of requests come one after the other."""
+    """The lock of changes of versions: those of the watch and those of requests come one after the other."""
 
 
 @dataclass(frozen=True)
 class Route:
-    """What serves a model: versions that are available, and the number of the newest."""
+    """The versions of a model that answer: those that are available, and the number of the newest."""
 
     versions: Mapping[int, Servable]
     latest: int
@@ -166,7 +166,7 @@ class Manager:
 
     @property
     def ready(self) -> bool:
-        """Whether every model that is not unloaded has a version that serves."""
+        """Returns whether every model that is not unloaded has a version that serves."""
         return all(m.stopped or name in self.routes for name, m in self.models.items())
 
     # What is wanted
@@ -259,7 +259,7 @@ class Manager:
         return [v.number for v in model.versions.values() if v.state is State.AVAILABLE]
 
     async def _due(self, model: Model, number: int, folder: Path) -> bool:
-        """Says whether a version is to be loaded now: it is new, or failed and has changed or may be retried."""
+        """Returns whether a version is to be loaded now: it is new, or failed and has changed or may be retried."""
         known = model.versions.get(number)
         if known is None or (known.state is State.UNLOADED and known.error is None) or known.folder != folder:
             if known is not None and known.state is not State.UNLOADED:

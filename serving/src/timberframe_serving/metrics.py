@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 Labels = tuple[str, ...]
 _MOST_SERIES = 4096
-"""Of one metric: further ones are counted together, so that nobody fills the memory with made-up labels."""
+"""The limit of one metric: further ones are counted together, so that nobody fills the memory with made-up labels."""
 
 
 def _exponential(first: float, factor: float, count: int) -> tuple[float, ...]:
@@ -33,7 +33,7 @@ class Metric:
     def __init__(self, name: str, kind: str, help_text: str, labels: Sequence[str]) -> None:
         self.name, self.kind, self.help, self.labels = name, kind, help_text, tuple(labels)
         self._lock = threading.Lock()
-        """Of the numbers: the event loop and the threads of models add to them."""
+        """The lock of the numbers: the event loop and the threads of models add to them."""
 
     def _known(self, labels: Labels, held: Mapping[Labels, object]) -> Labels:
         return labels if labels in held or len(held) < _MOST_SERIES else ("other",) * len(self.labels)
@@ -88,7 +88,7 @@ class Gauge(Metric):
 
 
 class Histogram(Metric):
-    """How many values were at most how large."""
+    """Counts of values by the bounds that they are at or under."""
 
     def __init__(self, name: str, help_text: str, labels: Sequence[str], bounds: Sequence[float]) -> None:
         super().__init__(name, "histogram", help_text, labels)

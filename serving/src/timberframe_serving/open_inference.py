@@ -109,7 +109,7 @@ def metadata(service: Service, spec: Spec) -> tuple[Servable, Signature, list[st
 
 
 def is_ready(service: Service, spec: Spec) -> bool:
-    """Says whether a model, or one of its versions, serves."""
+    """Returns whether a model, or one of its versions, serves."""
     try:
         service.manager.servable(spec.name, spec.version)
     except OpError:

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Hosting:
-    """Where a server listens. A port of 0 is one that is free; None is none. certificate, key: files of TLS, in PEM."""
+    """Addresses of a server. A port of 0 is one that is free; None is none. certificate, key: files of TLS, in PEM."""
 
     host: str = "127.0.0.1"
     http_port: int | None = 8501
@@ -45,7 +45,7 @@ class Hosting:
 
 
 class Server:
-    """Serves until it is told to stop."""
+    """A server that serves until `stop` or a signal."""
 
     def __init__(self, service: Service, hosting: Hosting) -> None:
         self.service, self._hosting = service, hosting

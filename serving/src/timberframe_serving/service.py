@@ -1,4 +1,4 @@
-"""What all protocols ask: a model's answer, its description, its versions; counted, recorded and checked for keys."""
+"""Questions of all protocols: a model's answer, its description, its versions; counted, recorded, checked for keys."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from timberframe_serving.tensorflow_requests import (
 
 
 class Spec(NamedTuple):
-    """Which model, version and signature a request is for; no version and no label is the newest that serves."""
+    """The model, version and signature that a request is for; no version and no label is the newest that serves."""
 
     name: str
     version: int | None = None
@@ -61,7 +61,7 @@ class Spec(NamedTuple):
 
 @dataclass(frozen=True)
 class Limits:
-    """What a request may be: bytes of its body, seconds until it has come, and seconds until it is answered."""
+    """Limits of a request: bytes of its body, seconds until it has come, and seconds until it is answered."""
 
     body_bytes: int = 64 << 20
     body_seconds: float = 30.0
@@ -98,7 +98,7 @@ class Keys:
 
 
 class _Counted:
-    """What `Service.counted` returns."""
+    """The context that `Service.counted` returns."""
 
     __slots__ = ("_begin", "_labels", "_metrics")
 
@@ -156,7 +156,7 @@ class Service:
 
     @property
     def ready(self) -> bool:
-        """Whether requests should be sent here."""
+        """Returns whether requests should be sent here."""
         return not self.stopping and self.manager.ready
 
     def counted(self, name: str, interface: str, entrypoint: str) -> _Counted:

@@ -1,4 +1,4 @@
-"""The Open Inference Protocol over HTTP, with tensors in JSON or behind it as bytes."""
+"""The Open Inference Protocol over HTTP, with tensors in JSON or after it as bytes."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ async def _infer(service: Service, request: Request, name: str, version: str) ->
 
 
 def _split(request: Request, body: bytes) -> tuple[bytes, memoryview]:
-    """Returns a request's JSON, and the bytes behind it."""
+    """Returns a request's JSON, and the bytes after it."""
     text = request.header(HEADER_LENGTH)
     if text is None:
         return body, memoryview(b"")
@@ -144,13 +144,13 @@ def _inputs(asked: Mapping[str, Any], raw: memoryview) -> dict[str, Array]:
             continue
         if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= len(raw) - at:
             raise InvalidArgumentError(
-                f"{what}: binary_data_size is {str(size)[:50]}; {len(raw) - at} bytes are left behind the JSON"
+                f"{what}: binary_data_size is {str(size)[:50]}; {len(raw) - at} bytes are left after the JSON"
             )
         found[name] = decode_raw(raw[at : at + size], dtype, shape, what)
         at += size
     if at != len(raw):
         raise InvalidArgumentError(
-            f"request: {len(raw)} bytes are behind the JSON, and inputs have {at}; both must agree"
+            f"request: {len(raw)} bytes are after the JSON, and inputs have {at}; both must agree"
         )
     return found
 

@@ -72,7 +72,7 @@ async def _predict(service: Service, request: Request, spec: Spec, body: dict[st
     columns = instance_columns(body["instances"], names) if rows else _columns(body["inputs"], names)
     given = {p.name: decode(columns[p.name], p.dtype, p.name) for p in signature.inputs if p.name in columns}
     for name in columns.keys() - given.keys():
-        given[name] = np.empty(0)  # the check of names tells of it
+        given[name] = np.empty(0)  # the check of names refuses it
     outputs = await servable.run(signature, given, (), request.wait)
     _record(service, servable, signature, given)
     written = {p.name: plain(outputs[p.name], p.dtype, p.name.endswith("_bytes")) for p in signature.outputs}
