@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from timberframe_core.errors import InvalidArgumentError, NoKernelError, OpError
 from timberframe_core.graphdef.tensors import encode_array
 from timberframe_serving.manager import ManagerSettings
 from timberframe_serving.messages import serving
-from timberframe_serving.models import LoadSettings, load_model
+from timberframe_serving.models import LoadedModel, LoadSettings, load_model
 from timberframe_serving.repository import ModelSettings, VersionPolicy, models_in, read_configuration, versions_in
 
 BODY = {"instances": [[1, 2]]}
@@ -267,6 +269,30 @@ def test_a_model_runs_on_the_device_that_is_asked_for(
     loaded.close()
     with pytest.raises(OpError, match="device /device:ACME:0 does not exist"):
         load_model(tmp_path / "double", LoadSettings("/device:ACME:0"))
+
+
+def test_configurations_at_the_same_time_leave_no_model_loaded(
+    serve: Any, helpers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def load(folder: Path, settings: LoadSettings) -> LoadedModel:
+        loaded = load_model(folder, settings)
+        made.append(folder.parent.name)
+        return replace(loaded, close=lambda: (made.remove(folder.parent.name), loaded.close())[1])
+
+    monkeypatch.setattr("timberframe_serving.servable.load_model", load)
+    for name in "abc":
+        helpers.save(tmp_path / name / "1", 2.0)
+    server = serve({"a": tmp_path / "a"})
+
+    async def change() -> None:
+        wanted = [{n: ModelSettings(n, tmp_path / n)} for n in "bc"]
+        await asyncio.gather(*map(server.service.manager.configure, wanted))
+
+    server.call(change())
+    assert made == ["c"]
+    assert answer(server, "c") == 2.0
 
 
 CONFIGURATION = """

@@ -117,6 +117,8 @@ class Manager:
         self._load_settings, self._batching, self._metrics, self._settings = load, batching, metrics, settings
         self._loaders = ThreadPoolExecutor(settings.load_threads, "loader")
         self._drains: set[asyncio.Task[None]] = set()
+        self._configuring = asyncio.Lock()
+        """The lock of changes of the configuration: each unloads what it drops before the next begins."""
 
     # What serves
 
@@ -189,6 +191,10 @@ class Manager:
 
         A model whose folder changes is unloaded before it is loaded from there.
         """
+        async with self._configuring:
+            await self._configure(models)
+
+    async def _configure(self, models: Mapping[str, ModelSettings]) -> None:
         for name, model in self.models.items():
             moved = name in models and models[name].base_path != model.settings.base_path
             model.stopped = model.stopped or moved or name not in models
