@@ -7,6 +7,7 @@ import json
 import random
 import socket
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -184,9 +185,13 @@ def raw(server: Any, text: bytes, seconds: float = 5) -> bytes:
 def test_a_connection_without_a_whole_head_is_closed(strict: Any) -> None:
     begin = time.monotonic()
     good = f"POST {PREDICT} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(GOOD)}\r\n\r\n".encode() + GOOD
-    for sent in (b"", b"POST /v1/models/double:predict HTTP/1.1\r\nHost:", good + b"POST / HT"):
-        with socket.create_connection(("127.0.0.1", strict.server.http_port), timeout=10) as connection:
-            connection.sendall(sent)
+    with ExitStack() as stack:
+        connections = {}
+        for sent in (b"", b"POST /v1/models/double:predict HTTP/1.1\r\nHost:", good + b"POST / HT"):
+            address = "127.0.0.1", strict.server.http_port
+            connections[sent] = stack.enter_context(socket.create_connection(address, timeout=10))
+            connections[sent].sendall(sent)
+        for sent, connection in connections.items():
             found = b""
             while part := connection.recv(65536):
                 found += part
