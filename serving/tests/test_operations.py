@@ -27,6 +27,7 @@ from timberframe_serving.batching import BatchingSettings
 from timberframe_serving.logs import JsonLines
 from timberframe_serving.manager import ManagerSettings
 from timberframe_serving.messages import serving
+from timberframe_serving.models import LoadedModel, LoadSettings, load_model
 from timberframe_serving.server import Hosting
 
 PREDICT = "/v1/models/double:predict"
@@ -222,6 +223,27 @@ def test_a_port_that_is_taken_is_an_error(serve: Any, helpers: Any, tmp_path: Pa
     helpers.save(tmp_path / "double" / "1", 2.0)
     with pytest.raises(OpError, match="cannot listen on 127"):
         serve({"double": tmp_path / "double"}, hosting=Hosting(http_port=doubling.server.http_port, grpc_port=None))
+
+
+def test_a_configuration_that_changes_while_models_are_loaded_is_seen(
+    serve: Any, helpers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, factor in (("a", 2.0), ("b", 3.0)):
+        helpers.save(tmp_path / name / "1", factor)
+    file = tmp_path / "models.config"
+    file.write_text('model_config_list { config { name: "a" base_path: "a" } }')
+
+    def load(folder: Path, settings: LoadSettings) -> LoadedModel:
+        file.write_text('model_config_list { config { name: "b" base_path: "b" } }')
+        return load_model(folder, settings)
+
+    monkeypatch.setattr("timberframe_serving.servable.load_model", load)
+    hosting = Hosting(http_port=0, grpc_port=None, configuration=file, configuration_interval=0.05, stop_seconds=5)
+    server = serve(flags.read_configuration(file), hosting=hosting)
+    end = time.monotonic() + 10
+    while server.http("/v1/models/b:predict", BODY)[0] != 200:
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("ports", [{"http_port": 0, "grpc_port": None}, {"http_port": None, "grpc_port": 0}])

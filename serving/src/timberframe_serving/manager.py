@@ -182,9 +182,9 @@ class Manager:
                 _log.exception("versions are not looked for")
             await asyncio.sleep(self._settings.poll_interval)
 
-    async def reconcile(self, names: Iterable[str] | None = None) -> None:
+    async def reconcile(self) -> None:
         """Loads and unloads what the folders and the configuration ask for, and returns when that is done."""
-        await asyncio.gather(*(self._reconcile(self.models[n]) for n in names or list(self.models) if n in self.models))
+        await asyncio.gather(*map(self._reconcile, self.models.values()))
 
     async def configure(self, models: Mapping[str, ModelSettings]) -> None:
         """Puts another configuration in place of the present one; models that it lacks are unloaded.

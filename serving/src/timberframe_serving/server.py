@@ -72,10 +72,12 @@ class Server:
             with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
                 loop.add_signal_handler(sign, self.stop)
         _log.info("listens", extra={"http_port": self.http_port, "grpc_port": self.grpc_port})
+        file = self._hosting.configuration
+        known = file.read_bytes() if file is not None and file.is_file() else b""
         await self.service.manager.reconcile()
         self._tasks.append(loop.create_task(self.service.manager.watch()))
-        if self._hosting.configuration is not None and self._hosting.configuration_interval:
-            self._tasks.append(loop.create_task(self._watch_configuration(self._hosting.configuration)))
+        if file is not None and self._hosting.configuration_interval:
+            self._tasks.append(loop.create_task(self._watch_configuration(file, known)))
         if started is not None:
             started.set()
         await self._stop.wait()
@@ -152,9 +154,11 @@ class Server:
         await server.start()
         return server
 
-    async def _watch_configuration(self, file: Path) -> None:
-        """Reads the configuration again and again; one that is damaged changes nothing, and the log says so."""
-        known = file.read_bytes() if file.is_file() else b""
+    async def _watch_configuration(self, file: Path, known: bytes) -> None:
+        """Reads the configuration again and again; one that is damaged changes nothing, and the log says so.
+
+        known: its content before the models were loaded, which may take long.
+        """
         while True:
             await asyncio.sleep(self._hosting.configuration_interval)
             try:
