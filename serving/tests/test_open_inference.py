@@ -51,6 +51,17 @@ def test_the_server_and_its_models_describe_themselves(doubling: Any) -> None:
     }
 
 
+def test_a_scalar_is_described_as_one(serve: Any, helpers: Any, tmp_path: Path) -> None:
+    def scaled() -> Any:
+        x, factor = tf.placeholder(tf.float32, name="x"), tf.placeholder(tf.float32, [], name="factor")
+        return {"serving_default": ({"x": x, "factor": factor}, {"y": x * factor}, "tensorflow/serving/predict")}
+
+    helpers.save_with(tmp_path / "scaled" / "1", scaled)
+    server = serve({"scaled": tmp_path / "scaled"})
+    shapes = {i["name"]: i["shape"] for i in server.http("/v2/models/scaled")[1]["inputs"]}
+    assert shapes == {"factor": [], "x": [-1]}
+
+
 @pytest.mark.parametrize("data", [[1, 2], [[1, 2]]])
 def test_tensors_in_json(doubling: Any, data: Any) -> None:
     status, body, _ = doubling.http(INFER, {"id": "7", **tensor(data=data)})

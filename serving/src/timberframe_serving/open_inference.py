@@ -95,10 +95,11 @@ def encode_raw(array: Array, dtype: DType) -> bytes:
 
 
 def described(ports: Sequence[Port]) -> list[dict[str, Any]]:
-    """Returns inputs or outputs as a model's metadata has them; open sizes are -1."""
+    """Returns inputs or outputs as a model's metadata has them; open sizes are -1, as is the only one of any shape."""
+    shapes = ((None,) if p.shape is None else p.shape for p in ports)
     return [
-        {"name": p.name, "datatype": datatype(p), "shape": [-1 if d is None else d for d in p.shape or (None,)]}
-        for p in ports
+        {"name": p.name, "datatype": datatype(p), "shape": [-1 if d is None else d for d in shape]}
+        for p, shape in zip(ports, shapes, strict=True)
     ]
 
 
