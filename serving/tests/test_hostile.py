@@ -7,6 +7,7 @@ import json
 import random
 import socket
 import time
+import tracemalloc
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,10 @@ import grpc
 import numpy as np
 import pytest
 
+from timberframe_core.dtypes import float32
+from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graphdef.tensors import encode_array
+from timberframe_serving.json_tensors import decode
 from timberframe_serving.messages import inference, serving
 from timberframe_serving.service import Keys, Limits
 
@@ -124,6 +128,16 @@ def test_what_a_request_demands_that_nothing_can_be_is_refused(strict: Any, aske
     status, answer, _ = strict.http(path, body)
     assert status == 400, answer
     assert answer["error"]
+
+
+def test_one_long_string_among_many_numbers_takes_no_memory() -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidArgumentError, match="holds strings; float32 is required"):
+            decode([["a" * 20_000], *[["b"]] * 1000], float32, "x")
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_length_in_digits_that_are_no_decimals_is_refused(strict: Any) -> None:

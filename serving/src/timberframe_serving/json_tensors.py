@@ -84,6 +84,8 @@ def decode(value: Any, dtype: DType, name: str) -> Array:
         return _decode_strings(value, name)
     if dtype.is_complex:
         raise UnimplementedError(f"input '{name}': has dtype {dtype.name}, which JSON cannot hold; ask by gRPC")
+    if _has_text(value):  # NumPy would give each element the room of the longest string
+        raise InvalidArgumentError(f"input '{name}': holds strings; {dtype.name} is required")
     try:
         array = np.array(value)
         if array.dtype == np.float64 and dtype.numpy == np.uint64:
@@ -91,6 +93,12 @@ def decode(value: Any, dtype: DType, name: str) -> Array:
     except (ValueError, OverflowError):
         raise _ragged(name) from None
     return _cast(array, dtype, name)
+
+
+def _has_text(value: Any) -> bool:
+    """Returns whether a string is among the elements of nested lists."""
+    kinds = set(map(type, value)) if isinstance(value, list) else {type(value)}
+    return str in kinds or (list in kinds and any(_has_text(v) for v in value if isinstance(v, list)))
 
 
 def _integers(array: Array, exact: Array) -> Array:
@@ -128,7 +136,6 @@ def _ragged(name: str) -> InvalidArgumentError:
 def _described(array: Array) -> str:
     words = {
         "b": "booleans",
-        "U": "strings",
         "f": "numbers with a fraction",
         "O": "null, objects or numbers of over 64 bits",
     }
