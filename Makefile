@@ -106,7 +106,7 @@ check: lint types
 	@echo "make check: passed (ruff, mypy --strict, tests that are not slow)"
 
 test: lint types docs tests
-	@echo "make test: passed (ruff, mypy --strict, the site without a warning, tests of core, frontend, sdk, plugins, conformance)"
+	@echo "make test: passed (ruff, mypy --strict, the site without a warning, tests of core, frontend, sdk, plugins, conformance, serving)"
 
 lint: setup
 	@echo "== ruff"

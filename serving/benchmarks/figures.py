@@ -54,8 +54,8 @@ def free_port() -> int:
 
 
 @contextmanager
-def process(*command: str, port: int) -> Iterator[None]:
-    """Runs a server until the block ends."""
+def process(*command: str, port: int) -> Iterator[int]:
+    """Runs a server until the block ends; yields the number of its process."""
     with subprocess.Popen([*PIN, sys.executable, *command], stderr=subprocess.DEVNULL) as server:
         try:
             end = time.monotonic() + 120
@@ -65,24 +65,31 @@ def process(*command: str, port: int) -> Iterator[None]:
                         break
                 except OSError:
                     time.sleep(0.1)
-            yield
+            yield server.pid
         finally:
             server.terminate()
 
 
 @contextmanager
-def served(base: Path, *flags: str) -> Iterator[tuple[int, int]]:
-    """Serves a model; yields the ports of HTTP and gRPC."""
+def served(base: Path, *flags: str) -> Iterator[tuple[int, int, int]]:
+    """Serves a model; yields the ports of HTTP and gRPC, and the number of the process."""
     http, rpc = free_port(), free_port()
     given = [f"--model_base_path={base}", "--model_name=m", "--host=127.0.0.1", "--log_level=error", *flags]
-    with process("-m", "timberframe_serving", f"--rest_api_port={http}", f"--port={rpc}", *given, port=http):
+    with process("-m", "timberframe_serving", f"--rest_api_port={http}", f"--port={rpc}", *given, port=http) as number:
         while True:
             try:
                 urllib.request.urlopen(f"http://127.0.0.1:{http}/readyz")
                 break
             except OSError:
                 time.sleep(0.1)
-        yield http, rpc
+        yield http, rpc, number
+
+
+def held(number: int) -> tuple[int, int, int]:
+    """Returns the memory in MB, threads and open files of a process, as Linux has them."""
+    folder = Path(f"/proc/{number}")
+    facts = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
+    return int(facts["VmRSS"].split()[0]) // 1000, int(facts["Threads"]), len(list((folder / "fd").iterdir()))
 
 
 async def clients(port: int, path: str, body: bytes, count: int) -> list[Ask]:
@@ -112,7 +119,7 @@ async def echo(folder: Path, seconds: float, rounds: int) -> None:
     with ExitStack() as stack:
         stack.enter_context(process(str(HERE / "echo.py"), "http", str(bare_http), port=bare_http))
         stack.enter_context(process(str(HERE / "echo.py"), "grpc", str(bare_rpc), port=bare_rpc))
-        http, rpc = stack.enter_context(served(folder))
+        http, rpc, _ = stack.enter_context(served(folder))
         channels = [grpc.aio.insecure_channel(f"127.0.0.1:{p}") for p in (rpc, bare_rpc)]
         methods = ["/inference.GRPCInferenceService/ModelInfer", "/echo.Echo/Echo"]
         data = asked.SerializeToString()
@@ -136,7 +143,7 @@ async def batching(folder: Path, seconds: float, rounds: int) -> None:
     """Compares a model of some milliseconds with and without batches."""
     save(folder / "1", (64, *[512] * 40))
     body = row(64)
-    with served(folder) as (http, _), served(folder, "--enable_batching=false") as (plain, _):
+    with served(folder) as (http, *_), served(folder, "--enable_batching=false") as (plain, *_):
         for count in (1, 64):
             found: list[list[Result]] = [[], []]
             for _ in range(rounds):
@@ -149,24 +156,29 @@ async def batching(folder: Path, seconds: float, rounds: int) -> None:
 
 
 async def swap(folder: Path, seconds: float, rounds: int) -> None:
-    """Counts what fails while new versions take over."""
+    """Counts what fails while new versions take over, and what the server holds then."""
     save(folder / "m" / "1", (64, 96, 48, 10))
-    with served(folder / "m") as (http, _):
+    with served(folder / "m") as (http, _, number):
         asks = await clients(http, PREDICT, row(64), 4)
         steady = await closed(asks, seconds)
         print(f"steady: {steady}")
 
+        found = [held(number)]
+
         async def change() -> None:
-            for number in range(2, 2 + rounds):
-                await asyncio.to_thread(save, folder / "new", (64, 96, 48, 10), number)
-                (folder / "new").rename(folder / "m" / str(number))
+            for version in range(2, 2 + rounds):
+                await asyncio.to_thread(save, folder / "new", (64, 96, 48, 10), version)
+                (folder / "new").rename(folder / "m" / str(version))
                 await asyncio.sleep(seconds * 0.9)
+                found.append(held(number))
 
         changing = asyncio.ensure_future(change())
         during = await closed(asks, seconds * rounds)
         await changing
         print(f"with {rounds} swaps: {during}")
         print(f"failed: {len(during.refused)} of {len(during.good) + len(during.refused)}")
+        for what, values in zip(("MB", "threads", "open files"), zip(*found, strict=True), strict=True):
+            print(f"{what}: {values[0]} before, {min(values)} to {max(values)} while versions change")
 
 
 async def overload(folder: Path, seconds: float, rounds: int) -> None:
@@ -174,7 +186,7 @@ async def overload(folder: Path, seconds: float, rounds: int) -> None:
     save(folder / "1", (64, *[512] * 40))
     file = folder.parent / "batching"
     file.write_text("max_batch_size { value: 16 } max_enqueued_batches { value: 2 }")
-    with served(folder, f"--batching_parameters_file={file}") as (http, _):
+    with served(folder, f"--batching_parameters_file={file}") as (http, *_):
         peak = await closed(await clients(http, PREDICT, row(64), 48), seconds)
         print(f"peak: {peak}")
         asks = await clients(http, PREDICT, row(64), 1000)

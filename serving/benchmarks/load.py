@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import grpc
 import numpy as np
@@ -18,7 +19,7 @@ GOOD = ("200", "OK")
 
 @dataclass
 class Result:
-    """What came of a load: seconds of each answer by status, and of the whole."""
+    """The answers to a load: seconds of each answer by status, and of the whole."""
 
     seconds: float = 0.0
     times: dict[str, list[float]] = field(default_factory=dict)
@@ -68,7 +69,7 @@ class HttpConnection(asyncio.Protocol):
         return made
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport
+        self._transport: Any = transport
 
     def data_received(self, data: bytes) -> None:
         self._data += data
@@ -89,7 +90,7 @@ class HttpConnection(asyncio.Protocol):
     def ask(self) -> Awaitable[str]:
         """Sends the request; what it returns is the status."""
         self._waiting = asyncio.get_running_loop().create_future()
-        self._transport.write(self._request)  # type: ignore[attr-defined]
+        self._transport.write(self._request)
         return self._waiting
 
 

@@ -107,7 +107,7 @@ class Running:
 
     @property
     def url(self) -> str:
-        """Where it answers HTTP."""
+        """Returns the address at which it answers HTTP."""
         return f"http://127.0.0.1:{self.server.http_port}"
 
     def http(

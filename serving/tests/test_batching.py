@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from timberframe_core.dtypes import float32
-from timberframe_core.errors import InvalidArgumentError, ResourceExhaustedError
+from timberframe_core.errors import InternalError, InvalidArgumentError, ResourceExhaustedError
 from timberframe_serving.batching import Batcher, BatchingSettings
 from timberframe_serving.metrics import Metrics
 from timberframe_serving.signatures import Port, Signature
@@ -64,7 +64,7 @@ async def entered(gate: Gate, count: int = 1) -> None:
         await asyncio.sleep(0.001)
 
 
-def test_whoever_comes_while_the_model_is_busy_goes_in_one_batch() -> None:
+def test_requests_that_come_while_the_model_is_busy_go_in_one_batch() -> None:
     async def steps(batcher: Batcher, s: Signature, gate: Gate) -> None:
         first = batcher.submit(s, [rows(1)], True)
         await entered(gate)
@@ -141,6 +141,36 @@ def test_a_cancelled_request_is_not_computed_and_leaves_its_place() -> None:
     run(BatchingSettings(), steps)
 
 
+def test_a_signature_with_cancelled_requests_keeps_its_turn() -> None:
+    async def steps(batcher: Batcher, s: Signature, gate: Gate) -> None:
+        first = batcher.submit(s, [rows(1)], True)
+        await entered(gate)
+        for _ in range(3):
+            gone = batcher.submit(s, [rows(0)], True)
+            assert isinstance(gone, asyncio.Future)
+            gone.cancel()
+            await asyncio.sleep(0)
+        rest = [batcher.submit(s, [rows(i, width=w)], True) for i, w in ((2, 1), (3, 1), (4, 2))]
+        gate.open.set()
+        await asyncio.gather(first, *rest)  # type: ignore[arg-type]
+        assert gate.batches == [[1], [2], [4], [3]]
+
+    run(BatchingSettings(max_batch_size=1), steps)
+
+
+def test_whatever_a_model_raises_ends_its_requests() -> None:
+    def call(x: Any) -> Any:
+        raise StopIteration
+
+    async def main() -> None:
+        with ThreadPoolExecutor(1) as pool:
+            found = Batcher("m", BatchingSettings(), pool, Metrics()).submit(signature(call), [rows(1)], True)
+            with pytest.raises(InternalError, match="StopIteration while answering"):
+                await asyncio.wait_for(found, 5)  # type: ignore[arg-type]
+
+    asyncio.run(main())
+
+
 def test_one_wrong_request_fails_alone() -> None:
     async def steps(batcher: Batcher, s: Signature, gate: Gate) -> None:
         first = batcher.submit(s, [rows(1)], True)
@@ -210,7 +240,7 @@ def test_every_allowed_size_is_warmed_up() -> None:
     assert set(sizes) == {1, 2, 4, 8}
 
 
-def test_wrong_settings_are_told() -> None:
+def test_wrong_settings_are_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="max_batch_size is 0"):
         BatchingSettings(max_batch_size=0)
     with pytest.raises(InvalidArgumentError, match="the last is max_batch_size, 8"):

@@ -7,14 +7,20 @@ import json
 import random
 import socket
 import time
+import tracemalloc
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import grpc
 import numpy as np
 import pytest
 
+from timberframe_core.dtypes import float32
+from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graphdef.tensors import encode_array
+from timberframe_serving.json_tensors import decode
 from timberframe_serving.messages import inference, serving
 from timberframe_serving.service import Keys, Limits
 
@@ -65,18 +71,17 @@ def paths() -> list[str]:
         "%00",
         "a" * 5000,
         "double%0d%0aX-Y:1",
-        "\u00e9",
+        quote("\u00e9"),
         "{x}",
         "*",
         "~root",
     ]
-    tricks = [t.encode("ascii", "replace").decode() for t in tricks]
     found = [f"/v1/models/{t}:predict" for t in tricks] + [f"/v2/models/{t}/infer" for t in tricks]
-    versions = ["-1", "1e3", "0x1", "99999999999999999999", "1/../../2", "%31%2e", "+1", "01", "\u0661".encode().hex()]
+    versions = ["-1", "1e3", "0x1", "99999999999999999999", "1/../../2", "%31%2e", "+1", "01", quote("\u0661")]
     found += [f"/v1/models/double/versions/{v}:predict" for v in versions]
     found += [f"/v2/models/double/versions/{v}/infer" for v in versions]
     found += [f"/v1/models/double/labels/{t}:predict" for t in tricks]
-    return [p for p in found if "?" not in p]
+    return found
 
 
 def test_damaged_bodies_and_tricks_in_paths_are_refused(strict: Any) -> None:
@@ -84,11 +89,60 @@ def test_damaged_bodies_and_tricks_in_paths_are_refused(strict: Any) -> None:
     asked = [(PREDICT, damaged(GOOD, chance)) for _ in range(120)]
     asked += [("/v2/models/double/infer", damaged(INFER, chance)) for _ in range(120)]
     asked += [(p, GOOD if p.startswith("/v1") else INFER) for p in paths()]
+    refused = 0
     for path, body in asked:
         status, answer, _ = strict.http(path, body)
         if status != 200:  # a changed number may be a good one
             assert 400 <= status < 500, (path, body, status)
             assert answer["error"], (path, body)
+            refused += 1
+    assert refused > len(asked) * 3 / 4
+
+
+HALF = b'"\\ud800"'  # half of a surrogate pair, which is no text
+HUGE = b"9" * 400
+DEMAND = {
+    "of half a character in a name": (
+        "infer",
+        b'{"inputs":[{"name":%s,"shape":[1],"datatype":"FP32","data":[NaN]}]}' % HALF,
+    ),
+    "of half a character in an id": (
+        "infer",
+        b'{"id":%s,"inputs":[{"name":"x","shape":[1,2],"datatype":"FP32","data":[1,NaN]}]}' % HALF,
+    ),
+    "of half a character in a feature": ("classify", b'{"examples":[{"a":NaN,%s:1}]}' % HALF),
+    "of half a character as bytes": ("predict", b'{"instances":["\xed\xa0\x80",NaN]}'),
+    "of a number that no float holds": ("classify", b'{"examples":[{"a":[NaN,%s]}]}' % HUGE),
+    "of a number that no integer holds": ("classify", b'{"examples":[{"b":NaN,"a":[%s]}]}' % HUGE),
+    "of no elements, with a size that no array has": (
+        "infer",
+        b'{"inputs":[{"name":"x","shape":[0,4611686018427387904],"datatype":"FP32","data":[]}]}',
+    ),
+}
+
+
+@pytest.mark.parametrize("asked", DEMAND)
+def test_what_a_request_demands_that_nothing_can_be_is_refused(strict: Any, asked: str) -> None:
+    verb, body = DEMAND[asked]
+    path = "/v2/models/double/infer" if verb == "infer" else f"/v1/models/double:{verb}"
+    status, answer, _ = strict.http(path, body)
+    assert status == 400, answer
+    assert answer["error"]
+
+
+def test_one_long_string_among_many_numbers_takes_no_memory() -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidArgumentError, match="holds strings; float32 is required"):
+            decode([["a" * 20_000], *[["b"]] * 1000], float32, "x")
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_length_in_digits_that_are_no_decimals_is_refused(strict: Any) -> None:
+    status, answer, _ = strict.http("/v2/models/double/infer", INFER, {"Inference-Header-Content-Length": "\xb2"})
+    assert (status, "Inference-Header-Content-Length is" in answer["error"]) == (400, True)
 
 
 def test_deep_and_wide_bodies_are_refused(strict: Any) -> None:
@@ -108,7 +162,11 @@ def test_damaged_messages_are_refused(strict: Any) -> None:
     infer = inference("ModelInferRequest")(model_name="double")
     infer.inputs.add(name="x", datatype="FP32", shape=[1, 2])
     infer.raw_input_contents.append(np.float32([[1, 2]]).tobytes())
-    chance = random.Random(0)
+    huge = inference("ModelInferRequest")(model_name="double", raw_input_contents=[b""])
+    huge.inputs.add(name="x", datatype="FP32", shape=[0, 1 << 62])
+    with pytest.raises(grpc.RpcError, match="sizes that an array can have are required"):
+        strict.rpc("/inference.GRPCInferenceService/ModelInfer", huge, inference("ModelInferResponse"))
+    chance, refused = random.Random(0), 0
     allowed = {grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND, grpc.StatusCode.UNIMPLEMENTED}
     with grpc.insecure_channel(f"127.0.0.1:{strict.server.grpc_port}") as channel:
         for method, message in (
@@ -119,6 +177,8 @@ def test_damaged_messages_are_refused(strict: Any) -> None:
             for _ in range(100):
                 error = call.future(damaged(message.SerializeToString(), chance), timeout=10).exception()
                 assert error is None or (error.code() in allowed and error.details()), error
+                refused += error is not None
+        assert refused > 100
         with pytest.raises(grpc.RpcError) as caught:
             channel.unary_unary("/tensorflow.serving.PredictionService/Predict")(bytes(300_000), timeout=10)
         assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
@@ -139,9 +199,13 @@ def raw(server: Any, text: bytes, seconds: float = 5) -> bytes:
 def test_a_connection_without_a_whole_head_is_closed(strict: Any) -> None:
     begin = time.monotonic()
     good = f"POST {PREDICT} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(GOOD)}\r\n\r\n".encode() + GOOD
-    for sent in (b"", b"POST /v1/models/double:predict HTTP/1.1\r\nHost:", good + b"POST / HT"):
-        with socket.create_connection(("127.0.0.1", strict.server.http_port), timeout=10) as connection:
-            connection.sendall(sent)
+    with ExitStack() as stack:
+        connections = {}
+        for sent in (b"", b"POST /v1/models/double:predict HTTP/1.1\r\nHost:", good + b"POST / HT"):
+            address = "127.0.0.1", strict.server.http_port
+            connections[sent] = stack.enter_context(socket.create_connection(address, timeout=10))
+            connections[sent].sendall(sent)
+        for sent, connection in connections.items():
             found = b""
             while part := connection.recv(65536):
                 found += part

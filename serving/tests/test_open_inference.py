@@ -26,7 +26,7 @@ def tensor(**changes: Any) -> dict[str, Any]:
 
 
 def binary(server: Any, path: str, asked: dict[str, Any], raw: bytes, length: int | None = None) -> Any:
-    """Returns the JSON of an answer and the bytes behind it."""
+    """Returns the JSON of an answer and the bytes after it."""
     header = json.dumps(asked).encode()
     size = str(len(header) if length is None else length)
     made = urllib.request.Request(server.url + path, header + raw, {"Inference-Header-Content-Length": size})
@@ -51,6 +51,17 @@ def test_the_server_and_its_models_describe_themselves(doubling: Any) -> None:
     }
 
 
+def test_a_scalar_is_described_as_one(serve: Any, helpers: Any, tmp_path: Path) -> None:
+    def scaled() -> Any:
+        x, factor = tf.placeholder(tf.float32, name="x"), tf.placeholder(tf.float32, [], name="factor")
+        return {"serving_default": ({"x": x, "factor": factor}, {"y": x * factor}, "tensorflow/serving/predict")}
+
+    helpers.save_with(tmp_path / "scaled" / "1", scaled)
+    server = serve({"scaled": tmp_path / "scaled"})
+    shapes = {i["name"]: i["shape"] for i in server.http("/v2/models/scaled")[1]["inputs"]}
+    assert shapes == {"factor": [], "x": [-1]}
+
+
 @pytest.mark.parametrize("data", [[1, 2], [[1, 2]]])
 def test_tensors_in_json(doubling: Any, data: Any) -> None:
     status, body, _ = doubling.http(INFER, {"id": "7", **tensor(data=data)})
@@ -72,9 +83,9 @@ def test_tensors_as_bytes(doubling: Any, whole: bool) -> None:
         asked["parameters"] = {"binary_data_output": True}
     else:
         asked["outputs"] = [{"name": "y", "parameters": {"binary_data": True}}]
-    body, behind = binary(doubling, "/v2/models/double/versions/1/infer", asked, raw)
+    body, after = binary(doubling, "/v2/models/double/versions/1/infer", asked, raw)
     assert body["outputs"][0]["parameters"] == {"binary_data_size": 8}
-    assert np.frombuffer(behind, np.float32).tolist() == [2.0, 4.0]
+    assert np.frombuffer(after, np.float32).tolist() == [2.0, 4.0]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +103,7 @@ def test_tensors_as_bytes(doubling: Any, whole: bool) -> None:
         ({**tensor(), "parameters": {"signature_name": "none"}}, "has no signature 'none'"),
     ],
 )
-def test_a_wrong_request_is_told_what_is_wrong(doubling: Any, asked: Any, words: str) -> None:
+def test_a_wrong_request_learns_what_is_wrong(doubling: Any, asked: Any, words: str) -> None:
     status, body, _ = doubling.http(INFER, asked)
     assert status == 400
     assert words in body["error"]
@@ -126,10 +137,10 @@ def test_strings_and_short_floats_as_bytes(serve: Any, helpers: Any, tmp_path: P
         for n, (d, b) in parts.items()
     ]
     asked = {"inputs": inputs, "parameters": {"binary_data_output": True}}
-    body, behind = binary(server, "/v2/models/many/infer", asked, b"".join(b for _, b in parts.values()))
+    body, after = binary(server, "/v2/models/many/infer", asked, b"".join(b for _, b in parts.values()))
     assert [o["name"] for o in body["outputs"]] == ["brain", "half", "text"]
     assert (
-        behind
+        after
         == np.array([3], ml_dtypes.bfloat16).tobytes()
         + np.float16([3]).tobytes()
         + struct.pack("<I", 4)
@@ -157,7 +168,26 @@ def test_grpc_with_raw_and_with_listed_contents(doubling: Any) -> None:
     assert not answer.raw_output_contents
 
 
-def test_grpc_tells_what_is_wrong(doubling: Any) -> None:
+def test_integers_beyond_int64_keep_all_their_bits(serve: Any, helpers: Any, tmp_path: Path) -> None:
+    def same() -> Any:
+        x = tf.placeholder(tf.uint64, [None], name="x")
+        return {"serving_default": ({"x": x}, {"y": tf.identity(x)}, "tensorflow/serving/predict")}
+
+    helpers.save_with(tmp_path / "same" / "1", same)
+    server = serve({"same": tmp_path / "same"})
+    values = [1, 2**64 - 1, 2**63 + 1]
+    listed = {"inputs": [{"name": "x", "shape": [3], "datatype": "UINT64", "data": values}]}
+    assert server.http("/v2/models/same/infer", listed)[1]["outputs"][0]["data"] == values
+    assert server.http("/v1/models/same:predict", {"instances": values})[1] == {"predictions": values}
+    for wrong in ([1.5, 2**63], [-1, 2**63]):
+        assert server.http("/v1/models/same:predict", {"instances": wrong})[0] == 400
+    asked = inference("ModelInferRequest")(model_name="same")
+    asked.inputs.add(name="x", datatype="UINT64", shape=[3]).contents.uint64_contents.extend(values)
+    answer = server.rpc(SERVICE + "ModelInfer", asked, inference("ModelInferResponse"))
+    assert list(answer.outputs[0].contents.uint64_contents) == values
+
+
+def test_grpc_says_what_is_wrong(doubling: Any) -> None:
     asked = request()
     asked.raw_input_contents.append(b"123")
     with pytest.raises(grpc.RpcError) as caught:

@@ -1,4 +1,4 @@
-"""What whoever runs a server needs: flags, metrics, logs, health, TLS, and an orderly end."""
+"""The needs of those who run a server: flags, metrics, logs, health, TLS, and an orderly end."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from timberframe_serving.batching import BatchingSettings
 from timberframe_serving.logs import JsonLines
 from timberframe_serving.manager import ManagerSettings
 from timberframe_serving.messages import serving
+from timberframe_serving.models import LoadedModel, LoadSettings, load_model
 from timberframe_serving.server import Hosting
 
 PREDICT = "/v1/models/double:predict"
@@ -179,7 +180,7 @@ def test_a_server_of_the_command_line(helpers: Any, tmp_path: Path) -> None:
     ]
 
 
-def test_flags_are_read_and_wrong_ones_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_flags_are_read_and_wrong_ones_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         flags.parse([])
     assert "one of --model_base_path" in capsys.readouterr().err
@@ -195,6 +196,7 @@ def test_flags_are_read_and_wrong_ones_told(tmp_path: Path, capsys: pytest.Captu
     assert flags.load_settings(flags.parse([*base, "--memory_limit=CUDA=1000"])).config.memory_limit == {"CUDA": 1000}
     with pytest.raises(InvalidArgumentError, match="memory_limit is 'CUDA'"):
         flags.load_settings(flags.parse([*base, "--memory_limit=CUDA"]))
+    assert flags.load_settings(flags.parse([*base, "--allow_soft_placement"])).config.allow_soft_placement
     with pytest.raises(OpError, match="there is no such folder"):
         flags.models(flags.parse(["--model_base_path=/none"]))
 
@@ -217,13 +219,49 @@ def test_a_configuration_file_is_watched(serve: Any, helpers: Any, tmp_path: Pat
     assert server.http("/v1/models/a:predict", BODY)[0] == 404
 
 
-def test_a_port_that_is_taken_is_told(serve: Any, helpers: Any, tmp_path: Path, doubling: Any) -> None:
+def test_a_port_that_is_taken_is_an_error(serve: Any, helpers: Any, tmp_path: Path, doubling: Any) -> None:
     helpers.save(tmp_path / "double" / "1", 2.0)
     with pytest.raises(OpError, match="cannot listen on 127"):
         serve({"double": tmp_path / "double"}, hosting=Hosting(http_port=doubling.server.http_port, grpc_port=None))
 
 
-def test_the_application_is_hosted_by_whoever_hosts_asgi(doubling: Any) -> None:
+def test_a_configuration_that_changes_while_models_are_loaded_is_seen(
+    serve: Any, helpers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, factor in (("a", 2.0), ("b", 3.0)):
+        helpers.save(tmp_path / name / "1", factor)
+    file = tmp_path / "models.config"
+    file.write_text('model_config_list { config { name: "a" base_path: "a" } }')
+
+    def load(folder: Path, settings: LoadSettings) -> LoadedModel:
+        file.write_text('model_config_list { config { name: "b" base_path: "b" } }')
+        return load_model(folder, settings)
+
+    monkeypatch.setattr("timberframe_serving.servable.load_model", load)
+    hosting = Hosting(http_port=0, grpc_port=None, configuration=file, configuration_interval=0.05, stop_seconds=5)
+    server = serve(flags.read_configuration(file), hosting=hosting)
+    end = time.monotonic() + 10
+    while server.http("/v1/models/b:predict", BODY)[0] != 200:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("ports", [{"http_port": 0, "grpc_port": None}, {"http_port": None, "grpc_port": 0}])
+@pytest.mark.parametrize("content", [None, "damaged"])
+def test_a_certificate_that_cannot_be_read_ends_the_server(
+    serve: Any, helpers: Any, tmp_path: Path, ports: dict[str, int | None], content: str | None
+) -> None:
+    helpers.save(tmp_path / "double" / "1", 2.0)
+    files = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    for file in files:
+        if content is not None:
+            file.write_text(content)
+    hosting = Hosting(**ports, certificate=files[0], key=files[1])
+    with pytest.raises(OpError, match=r"does not start|cannot listen"):
+        serve({"double": tmp_path / "double"}, hosting=hosting)
+
+
+def test_the_application_is_hosted_by_any_host_of_asgi(doubling: Any) -> None:
     from timberframe_serving.http.application import Application
 
     sent: list[Any] = []

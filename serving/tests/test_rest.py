@@ -93,7 +93,7 @@ WRONG: list[tuple[str, Any, int, str]] = [
 
 
 @pytest.mark.parametrize(("path", "body", "status", "words"), WRONG)
-def test_a_wrong_request_is_told_what_is_wrong(doubling: Any, path: str, body: Any, status: int, words: str) -> None:
+def test_a_wrong_request_learns_what_is_wrong(doubling: Any, path: str, body: Any, status: int, words: str) -> None:
     found, answer, _ = doubling.http(path, body)
     assert found == status, answer
     assert words in answer["error"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,12 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe_core.errors import InvalidArgumentError
+from timberframe_core.config import SessionConfig
+from timberframe_core.errors import InvalidArgumentError, NoKernelError, OpError
 from timberframe_core.graphdef.tensors import encode_array
 from timberframe_serving.manager import ManagerSettings
 from timberframe_serving.messages import serving
+from timberframe_serving.models import LoadedModel, LoadSettings, load_model
 from timberframe_serving.repository import ModelSettings, VersionPolicy, models_in, read_configuration, versions_in
 
 BODY = {"instances": [[1, 2]]}
@@ -42,7 +46,7 @@ def answer(server: Any, name: str = "m", part: str = "") -> float:
 
 
 def put(helpers: Any, base: Path, number: int, factor: float) -> None:
-    """Adds a version as one step, as whoever publishes models should."""
+    """Adds a version as one step, as publishers of models should."""
     helpers.save(base.parent / f"new-{base.name}-{number}", factor)
     (base.parent / f"new-{base.name}-{number}").rename(base / str(number))
 
@@ -201,10 +205,94 @@ def test_requests_are_recorded_for_later_versions(serve: Any, helpers: Any, tmp_
     until(lambda: states(server).get("2") == "AVAILABLE")
 
 
-def test_a_full_disk_stops_the_recording_and_not_the_answers(serve: Any, helpers: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("file", ["/dev/full", "/no/such/folder/requests"])
+def test_a_file_that_cannot_be_written_stops_the_recording_and_not_the_answers(
+    serve: Any, helpers: Any, tmp_path: Path, file: str
+) -> None:
     helpers.save(tmp_path / "m" / "1", 2.0)
-    server = serve({"m": ModelSettings("m", tmp_path / "m", sampling_rate=1.0, record_to="/dev/full")})
+    server = serve({"m": ModelSettings("m", tmp_path / "m", sampling_rate=1.0, record_to=file)})
     assert [answer(server) for _ in range(3)] == [2.0] * 3
+
+
+def test_versions_are_looked_for_again_after_an_error(
+    serve: Any, helpers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = tmp_path / "m"
+    helpers.save(base / "1", 2.0)
+    server = serve({"m": base})
+    failed = threading.Event()
+
+    def fail(_: Path) -> Any:
+        failed.set()
+        raise PermissionError("of a folder of a version")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("timberframe_serving.manager.versions_in", fail)
+        assert failed.wait(20)
+    put(helpers, base, 2, 3.0)
+    until(lambda: states(server).get("2") == "AVAILABLE")
+
+
+def test_a_model_runs_on_the_device_that_is_asked_for(
+    helpers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from test_rest import examples
+
+    with tf.Session() as session:
+        if not any(d.spec == "/device:OPENCL:0" for d in session.list_devices()):
+            pytest.skip("no OpenCL device is there")
+    helpers.save(tmp_path / "double", 2.0)
+    sessions: list[Any] = []
+
+    class Kept(tf.Session):
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **named)
+            sessions.append(self)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(tf, "Session", Kept)
+        loaded = load_model(tmp_path / "double", LoadSettings("/device:OPENCL:0"))
+    (y,) = loaded.signatures["serving_default"].call(np.float32([[1, 2]]))
+    assert y.tolist() == [[2.0, 4.0]]
+    explained = str(sessions[0].explain("y:0", {"x:0": np.float32([[1, 2]])}))
+    assert "y (Mul): /device:OPENCL:0, requested" in explained
+    loaded.close()
+    helpers.save_with(tmp_path / "examples", examples)
+    with pytest.raises(NoKernelError, match="strings live in the host's memory"):
+        load_model(tmp_path / "examples", LoadSettings("/device:OPENCL:0"))
+    soft = LoadSettings("/device:OPENCL:0", config=SessionConfig(allow_soft_placement=True))
+    loaded = load_model(tmp_path / "examples", soft)
+    example = tf.train.Example()
+    example.features.feature["value"].float_list.value.append(0.5)
+    (found,) = loaded.signatures["regress"].call(np.array([example.SerializeToString()], object))
+    assert found.tolist() == [5.0]
+    loaded.close()
+    with pytest.raises(OpError, match="device /device:ACME:0 does not exist"):
+        load_model(tmp_path / "double", LoadSettings("/device:ACME:0"))
+
+
+def test_configurations_at_the_same_time_leave_no_model_loaded(
+    serve: Any, helpers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def load(folder: Path, settings: LoadSettings) -> LoadedModel:
+        loaded = load_model(folder, settings)
+        made.append(folder.parent.name)
+        return replace(loaded, close=lambda: (made.remove(folder.parent.name), loaded.close())[1])
+
+    monkeypatch.setattr("timberframe_serving.servable.load_model", load)
+    for name in "abc":
+        helpers.save(tmp_path / name / "1", 2.0)
+    server = serve({"a": tmp_path / "a"})
+
+    async def change() -> None:
+        wanted = [{n: ModelSettings(n, tmp_path / n)} for n in "bc"]
+        await asyncio.gather(*map(server.service.manager.configure, wanted))
+
+    server.call(change())
+    assert made == ["c"]
+    assert answer(server, "c") == 2.0
 
 
 CONFIGURATION = """
@@ -242,7 +330,7 @@ def test_a_configuration_of_tensorflow_serving_is_read(tmp_path: Path) -> None:
         ("model_config_list { config { name: 'a' base_path: 'b' model_platform: 'caffe' } }", "tensorflow or onnx"),
     ],
 )
-def test_a_wrong_configuration_is_told_what_is_wrong(tmp_path: Path, text: str, words: str) -> None:
+def test_a_wrong_configuration_learns_what_is_wrong(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "c").write_text(text)
     with pytest.raises(InvalidArgumentError, match=words):
         read_configuration(tmp_path / "c")

@@ -22,7 +22,7 @@ from timberframe_serving.servable import Servable
 
 
 class TritonPythonModel:
-    """What Triton's Python backend loads and asks."""
+    """The model that Triton's Python backend loads and asks."""
 
     def initialize(self, args: Mapping[str, str]) -> None:
         """Loads the model beside this file."""

@@ -1,8 +1,8 @@
 """Requests that are computed together.
 
-By default batching is adaptive: whoever comes while the model is busy waits, and when it is free, all who wait go as
-one batch. Nobody waits for others to come, so a single client is as fast as without batching. A `batch_timeout` makes
-batches wait to be full, as TensorFlow Serving has it.
+By default batching is adaptive: requests that come while the model is busy wait, and when it is free, they go as
+one batch. No request waits for others to come, so a single client is as fast as without batching. A `batch_timeout`
+makes batches wait to be full, as TensorFlow Serving has it.
 
 A model of microseconds would be slowed by the hop into another thread; so one that has proved to be quick for as many
 rows runs on the event loop itself when nothing waits.
@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.errors import InvalidArgumentError, OpError, ResourceExhaustedError
+from timberframe_serving.codes import as_op_error
 from timberframe_serving.metrics import Metrics
 from timberframe_serving.signatures import Array, Arrays, Signature
 
@@ -95,7 +96,7 @@ class Batcher:
     """Runs the requests of one version of a model, on the event loop that asks it and in the threads of `pool`.
 
     A thread that has finished a batch takes the next one itself: an event loop that is busy refusing requests would
-    leave it idle. So what lanes hold is guarded by a lock.
+    leave it idle.
     """
 
     def __init__(
@@ -111,15 +112,16 @@ class Batcher:
         self._model, self._settings, self._pool, self._metrics = model, settings, pool, metrics
         self._lanes: OrderedDict[Any, _Lane] = OrderedDict()
         self._ready: deque[_Lane] = deque()
-        """Lanes in which requests wait; one may be here although they were cancelled."""
+        """Lanes in which requests wait, each once."""
         self._running = 0
         self._lock = threading.Lock()
+        """The lock of what lanes hold, `_ready` and `_running`: the event loop and the pool's threads change them."""
         self._timer: asyncio.TimerHandle | None = None
         self._capacity = settings.max_batch_size * settings.max_enqueued_batches
 
     @property
     def waiting(self) -> int:
-        """How many rows wait."""
+        """Returns the number of rows that wait."""
         return sum(lane.rows for lane in self._lanes.values())
 
     def submit(self, signature: Signature, arrays: Arrays, batched: bool) -> Arrays | asyncio.Future[Arrays]:
@@ -130,7 +132,9 @@ class Batcher:
         not computed.
         """
         lane, rows = self._lane(signature, arrays, batched)
-        if not lane.running and not lane.waiting and lane.costs.get(rows.bit_length(), 1.0) < QUICK:
+        with self._lock:
+            at_once = not lane.running and not lane.waiting and lane.costs.get(rows.bit_length(), 1.0) < QUICK
+        if at_once:
             return self._at_once(lane, arrays, rows)
         if lane.rows + max(rows, 1) > self._capacity and lane.waiting:
             raise self._full(lane)
@@ -163,6 +167,8 @@ class Batcher:
             if task in lane.waiting:
                 lane.waiting.remove(task)
                 lane.rows -= max(task.rows, 1)
+                if not lane.waiting:
+                    self._ready.remove(lane)
 
     def _lane(self, signature: Signature, arrays: Arrays, batched: bool) -> tuple[_Lane, int]:
         """Returns the lane of a request and its rows: those of one signature and inner shape share one."""
@@ -172,14 +178,15 @@ class Batcher:
         key = (signature.name, *(a.shape[1:] for a in arrays)) if batched else (signature.name, None)
         lane = self._lanes.get(key)
         if lane is None:
-            lane = self._lanes[key] = _Lane(signature, batched, costs=dict(self._costs.get(signature.name, {})))
-            if len(self._lanes) > _MOST_LANES:
+            if len(self._lanes) >= _MOST_LANES:
                 self._forget()
+            lane = self._lanes[key] = _Lane(signature, batched, costs=dict(self._costs.get(signature.name, {})))
         return lane, rows
 
     def _forget(self) -> None:
         """Drops lanes in which nothing waits or runs, oldest first."""
-        idle = [key for key, lane in self._lanes.items() if not lane.waiting and not lane.running]
+        with self._lock:
+            idle = [key for key, lane in self._lanes.items() if not lane.waiting and not lane.running]
         for key in idle[: len(self._lanes) - _MOST_LANES // 2]:
             del self._lanes[key]
 
@@ -262,7 +269,7 @@ class Batcher:
             try:
                 results, seconds = self._compute(lane, tasks)
             except BaseException as error:
-                results, seconds = [error] * len(tasks), 0.0
+                results, seconds = [as_op_error(error)] * len(tasks), 0.0  # a future takes no StopIteration
             with self._lock:
                 lane.running -= 1
                 if seconds:

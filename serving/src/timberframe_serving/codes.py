@@ -52,7 +52,7 @@ def code_name(code: int) -> str:
 
 
 def as_op_error(error: BaseException) -> OpError:
-    """Returns an error as one of ours; what is none of them is logged, and told without its details."""
+    """Returns an error as one of ours; what is none of them is logged, and sent without its details."""
     if isinstance(error, OpError):
         return error
     if isinstance(error, RecursionError):
@@ -64,5 +64,5 @@ def as_op_error(error: BaseException) -> OpError:
 
 
 def shown(message: str) -> str:
-    """Returns a message as it is sent: of bounded length, on which no header and no log line breaks."""
+    """Returns a message as it is sent and logged: of bounded length."""
     return message if len(message) <= LONGEST_MESSAGE else message[: LONGEST_MESSAGE - 3] + "..."

@@ -14,7 +14,7 @@ from timberframe_serving import messages
 from timberframe_serving.batching import BatchingSettings
 from timberframe_serving.manager import ManagerSettings
 from timberframe_serving.models import LoadSettings
-from timberframe_serving.repository import ModelSettings, models_in, read_configuration
+from timberframe_serving.repository import ModelSettings, models_in, read_configuration, read_file
 from timberframe_serving.server import Hosting
 from timberframe_serving.service import Keys, Limits
 
@@ -38,6 +38,8 @@ def _add_models(parser: argparse.ArgumentParser) -> None:
         "--file_system_poll_wait_seconds", type=float, default=1, help="looks for versions so often (%(default)s)"
     )
     group.add_argument("--device", default="", help="where models run, such as /device:CPU:0; else placement says")
+    group.add_argument("--allow_soft_placement", type=_switch, nargs="?", const=True, default=False,
+                       help="operations that have no kernel there run on another device")  # fmt: skip
     group.add_argument("--saved_model_tags", default="serve", help="tags of the graph to load (%(default)s)")
     group.add_argument("--allow_model_control", type=_switch, nargs="?", const=True, default=False,
                        help="requests may load, unload and configure models")  # fmt: skip
@@ -114,6 +116,7 @@ def load_settings(flags: argparse.Namespace) -> LoadSettings:
         limits[kind] = int(size)
     both = flags.tensorflow_session_parallelism
     config = SessionConfig(
+        allow_soft_placement=flags.allow_soft_placement,
         intra_op_parallelism_threads=flags.tensorflow_intra_op_parallelism or both,
         inter_op_parallelism_threads=flags.tensorflow_inter_op_parallelism or both,
         memory_limit=limits,
@@ -126,12 +129,7 @@ def batching_settings(flags: argparse.Namespace) -> BatchingSettings:
     if flags.batching_parameters_file is None:
         return BatchingSettings(enabled=flags.enable_batching)
     file = flags.batching_parameters_file
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise MissingFileError(
-            f"batching_parameters_file '{file}': {error.strerror}; a readable file is required"
-        ) from error
+    data = read_file(file, "batching_parameters_file")
     given: Any = parse_text(data, messages.serving("BatchingParameters"), f"batching_parameters_file '{file}'")
     named: dict[str, Any] = {
         name: getattr(given, name).value

@@ -31,9 +31,12 @@ def loads(body: bytes) -> Any:
         if b"NaN" not in body and b"Infinity" not in body:
             raise InvalidArgumentError(f"request: is no JSON ({error}); a JSON object is required") from None
     try:
-        return json.loads(body)
+        value = json.loads(body.decode())
+        if b"\\u" in body:
+            json.dumps(value, ensure_ascii=False).encode()  # fails for half a surrogate pair, as orjson does
     except (ValueError, RecursionError) as error:
         raise InvalidArgumentError(f"request: is no JSON ({str(error)[:200]}); a JSON object is required") from None
+    return value
 
 
 def dumps(value: Any) -> bytes:
@@ -81,13 +84,27 @@ def decode(value: Any, dtype: DType, name: str) -> Array:
         return _decode_strings(value, name)
     if dtype.is_complex:
         raise UnimplementedError(f"input '{name}': has dtype {dtype.name}, which JSON cannot hold; ask by gRPC")
+    if _has_text(value):  # NumPy would give each element the room of the longest string
+        raise InvalidArgumentError(f"input '{name}': holds strings; {dtype.name} is required")
     try:
         array = np.array(value)
+        if array.dtype == np.float64 and dtype.numpy == np.uint64:
+            array = _integers(array, np.array(value, object))
     except (ValueError, OverflowError):
-        raise InvalidArgumentError(
-            f"input '{name}': its lists are of different lengths or depths; equal ones are required"
-        ) from None
+        raise _ragged(name) from None
     return _cast(array, dtype, name)
+
+
+def _has_text(value: Any) -> bool:
+    """Returns whether a string is among the elements of nested lists."""
+    kinds = set(map(type, value)) if isinstance(value, list) else {type(value)}
+    return str in kinds or (list in kinds and any(_has_text(v) for v in value if isinstance(v, list)))
+
+
+def _integers(array: Array, exact: Array) -> Array:
+    """Returns integers as uint64 that NumPy makes floats of, since some are small and some are above 2^63."""
+    whole = all(type(v) is int and 0 <= v < 2**64 for v in exact.flat)
+    return exact.astype(np.uint64) if whole else array
 
 
 def _cast(array: Array, dtype: DType, name: str) -> Array:
@@ -111,13 +128,14 @@ def _cast(array: Array, dtype: DType, name: str) -> Array:
 
 
 def _ragged(name: str) -> InvalidArgumentError:
-    return InvalidArgumentError(f"input '{name}': its lists have different lengths or depths; equal ones are required")
+    return InvalidArgumentError(
+        f"input '{name}': its lists are of different lengths or depths; equal ones are required"
+    )
 
 
 def _described(array: Array) -> str:
     words = {
         "b": "booleans",
-        "U": "strings",
         "f": "numbers with a fraction",
         "O": "null, objects or numbers of over 64 bits",
     }
@@ -150,9 +168,7 @@ def _collect(value: Any, shape: tuple[int, ...], depth: int, flat: list[bytes], 
         flat.append(as_bytes(value, name))
         return
     if not isinstance(value, list) or len(value) != shape[depth]:
-        raise InvalidArgumentError(
-            f"input '{name}': its lists are of different lengths or depths; equal ones are required"
-        )
+        raise _ragged(name)
     for item in value:
         _collect(item, shape, depth + 1, flat, name)
 
@@ -160,7 +176,7 @@ def _collect(value: Any, shape: tuple[int, ...], depth: int, flat: list[bytes], 
 def as_bytes(value: Any, name: str) -> bytes:
     """Returns the bytes of a string in JSON, or of ``{"b64": "..."}``."""
     if isinstance(value, str):
-        return value.encode(errors="surrogatepass")
+        return value.encode()
     if isinstance(value, dict) and set(value) == {"b64"} and isinstance(value["b64"], str):
         try:
             return base64.b64decode(value["b64"], validate=True)
@@ -172,7 +188,7 @@ def as_bytes(value: Any, name: str) -> bytes:
 
 
 def is_bytes_object(value: Any) -> bool:
-    """Says whether a value from JSON is ``{"b64": "..."}``."""
+    """Returns whether a value from JSON is ``{"b64": "..."}``."""
     return isinstance(value, dict) and set(value) == {"b64"}
 
 

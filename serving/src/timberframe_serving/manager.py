@@ -1,4 +1,4 @@
-"""Which versions of which models serve: from the folders on disk to a table of routes that is replaced at once."""
+"""The versions of models that serve: from the folders on disk to a table of routes that is replaced at once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_REMEMBERED = 100
 
 
 class State(enum.Enum):
-    """Where a version is in its life."""
+    """The stage of a version's life."""
 
     ASPIRED = "aspired"
     LOADING = "loading"
@@ -74,11 +74,12 @@ class Model:
     stopped: bool = False
     last_good: int | None = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """The lock of changes of versions: those of the watch and those of requests come one after the other."""
 
 
 @dataclass(frozen=True)
 class Route:
-    """What serves a model: versions that are available, and the number of the newest."""
+    """The versions of a model that answer: those that are available, and the number of the newest."""
 
     versions: Mapping[int, Servable]
     latest: int
@@ -116,6 +117,8 @@ class Manager:
         self._load_settings, self._batching, self._metrics, self._settings = load, batching, metrics, settings
         self._loaders = ThreadPoolExecutor(settings.load_threads, "loader")
         self._drains: set[asyncio.Task[None]] = set()
+        self._configuring = asyncio.Lock()
+        """The lock of changes of the configuration: each unloads what it drops before the next begins."""
 
     # What serves
 
@@ -154,9 +157,7 @@ class Manager:
         return f" ({known.error})" if known and known.error else ""
 
     def _why_not(self, name: str) -> OpError:
-        model = self.models.get(name)
-        if model is None:
-            return NotFoundError(f"model '{name[:200]}': is not known; {sorted(self.models)[:20]} are")
+        model = self.known(name)
         if model.stopped:
             return UnavailableError(f"model '{name}': was unloaded; load it to ask it")
         errors = [f"version {v.number}: {v.error}" for v in model.versions.values() if v.error]
@@ -167,26 +168,33 @@ class Manager:
 
     @property
     def ready(self) -> bool:
-        """Whether every model that is not unloaded has a version that serves."""
+        """Returns whether every model that is not unloaded has a version that serves."""
         return all(m.stopped or name in self.routes for name, m in self.models.items())
 
     # What is wanted
 
     async def watch(self) -> None:
-        """Looks at the folders until it is cancelled."""
+        """Looks at the folders until it is cancelled; after an error, which the log has, too."""
         while True:
-            await self.reconcile()
+            try:
+                await self.reconcile()
+            except Exception:
+                _log.exception("versions are not looked for")
             await asyncio.sleep(self._settings.poll_interval)
 
-    async def reconcile(self, names: Iterable[str] | None = None) -> None:
+    async def reconcile(self) -> None:
         """Loads and unloads what the folders and the configuration ask for, and returns when that is done."""
-        await asyncio.gather(*(self._reconcile(self.models[n]) for n in names or list(self.models) if n in self.models))
+        await asyncio.gather(*map(self._reconcile, self.models.values()))
 
     async def configure(self, models: Mapping[str, ModelSettings]) -> None:
         """Puts another configuration in place of the present one; models that it lacks are unloaded.
 
         A model whose folder changes is unloaded before it is loaded from there.
         """
+        async with self._configuring:
+            await self._configure(models)
+
+    async def _configure(self, models: Mapping[str, ModelSettings]) -> None:
         for name, model in self.models.items():
             moved = name in models and models[name].base_path != model.settings.base_path
             model.stopped = model.stopped or moved or name not in models
@@ -204,7 +212,7 @@ class Manager:
 
     async def load(self, name: str) -> None:
         """Loads a model again that was unloaded, or tries once more what failed; raises why it does not serve then."""
-        model = self._known(name)
+        model = self.known(name)
         model.stopped = False
         for version in model.versions.values():
             version.attempts = 0
@@ -214,11 +222,12 @@ class Manager:
 
     async def unload(self, name: str) -> None:
         """Unloads all versions of a model, until it is loaded again."""
-        model = self._known(name)
+        model = self.known(name)
         model.stopped = True
         await self._reconcile(model)
 
-    def _known(self, name: str) -> Model:
+    def known(self, name: str) -> Model:
+        """Returns a model of the configuration; raises NotFoundError where it has none of that name."""
         if name not in self.models:
             raise NotFoundError(f"model '{name[:200]}': is not known; {sorted(self.models)[:20]} are")
         return self.models[name]
@@ -256,7 +265,7 @@ class Manager:
         return [v.number for v in model.versions.values() if v.state is State.AVAILABLE]
 
     async def _due(self, model: Model, number: int, folder: Path) -> bool:
-        """Says whether a version is to be loaded now: it is new, or failed and has changed or may be retried."""
+        """Returns whether a version is to be loaded now: it is new, or failed and has changed or may be retried."""
         known = model.versions.get(number)
         if known is None or (known.state is State.UNLOADED and known.error is None) or known.folder != folder:
             if known is not None and known.state is not State.UNLOADED:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 Labels = tuple[str, ...]
 _MOST_SERIES = 4096
-"""Of one metric: further ones are counted together, so that nobody fills the memory with made-up labels."""
+"""The limit of one metric: further ones are counted together, so that nobody fills the memory with made-up labels."""
 
 
 def _exponential(first: float, factor: float, count: int) -> tuple[float, ...]:
@@ -33,8 +33,9 @@ class Metric:
     def __init__(self, name: str, kind: str, help_text: str, labels: Sequence[str]) -> None:
         self.name, self.kind, self.help, self.labels = name, kind, help_text, tuple(labels)
         self._lock = threading.Lock()
+        """The lock of the numbers: the event loop and the threads of models add to them."""
 
-    def _known(self, labels: Labels, held: dict[Labels, object]) -> Labels:
+    def _known(self, labels: Labels, held: Mapping[Labels, object]) -> Labels:
         return labels if labels in held or len(held) < _MOST_SERIES else ("other",) * len(self.labels)
 
     def _named(self, labels: Labels, *further: str) -> str:
@@ -62,12 +63,8 @@ class Counter(Metric):
     def add(self, *labels: str, amount: float = 1) -> None:
         """Adds to the count of these labels."""
         with self._lock:
-            known = self._known(labels, self._counts)  # type: ignore[arg-type]
+            known = self._known(labels, self._counts)
             self._counts[known] = self._counts.get(known, 0) + amount
-
-    def value(self, *labels: str) -> float:
-        """Returns the count of these labels."""
-        return self._counts.get(labels, 0)
 
     def samples(self) -> Iterable[str]:
         with self._lock:
@@ -91,7 +88,7 @@ class Gauge(Metric):
 
 
 class Histogram(Metric):
-    """How many values were at most how large."""
+    """Counts of values by the bounds that they are at or under."""
 
     def __init__(self, name: str, help_text: str, labels: Sequence[str], bounds: Sequence[float]) -> None:
         super().__init__(name, "histogram", help_text, labels)
@@ -105,21 +102,10 @@ class Histogram(Metric):
         with self._lock:
             counts = self._held.get(labels)
             if counts is None:
-                known = self._known(labels, self._held)  # type: ignore[arg-type]
+                known = self._known(labels, self._held)
                 counts = self._held.setdefault(known, [0.0] * (len(self._bounds) + 2))
             counts[at] += 1
             counts[-1] += value
-
-    def quantile(self, share: float, *labels: str) -> float:
-        """Returns the bound under which a share of the values are; 0 where there are none."""
-        counts = self._held.get(labels)
-        total = sum(counts[:-1]) if counts else 0
-        passed = 0.0
-        for bound, count in zip(self._bounds, counts or (), strict=False):
-            passed += count
-            if total and passed >= share * total:
-                return bound
-        return self._bounds[-1] if total else 0.0
 
     def samples(self) -> Iterable[str]:
         with self._lock:

@@ -144,7 +144,7 @@ def _by_names(model: Any, file: Path) -> tuple[tuple[Port, ...], tuple[Port, ...
         tuple(Port(p.name, as_dtype(p.numpy), _sizes(p.sizes())) for p in ports)
         for ports in (model.inputs, model.outputs)
     )
-    lock = Lock()
+    lock = Lock()  # a model that makes graphs keeps them by shape, and is made for one caller at a time
 
     def call(*arrays: Any) -> list[Any]:
         with lock:

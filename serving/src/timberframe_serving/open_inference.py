@@ -11,8 +11,8 @@ import numpy as np
 
 from timberframe_core.dtypes import BY_NAME, DType, string
 from timberframe_core.errors import InvalidArgumentError, OpError, UnimplementedError
+from timberframe_core.shapes import MAX_ELEMENTS
 from timberframe_serving.manager import State, Version
-from timberframe_serving.repository import version_number
 from timberframe_serving.servable import Servable
 from timberframe_serving.service import Service, Spec
 from timberframe_serving.signatures import Array, Port, Signature
@@ -49,6 +49,8 @@ def checked_shape(sizes: Any, dtype: DType, what: str) -> tuple[int, ...]:
         raise InvalidArgumentError(f"{what}: shape is {str(sizes)[:100]}; up to 32 sizes of at least 0 are required")
     if math.prod(shape) * dtype.size > LARGEST_TENSOR:
         raise InvalidArgumentError(f"{what}: shape is {list(shape)}; at most {LARGEST_TENSOR} bytes are taken")
+    if math.prod(d for d in shape if d) * dtype.numpy.itemsize > MAX_ELEMENTS:
+        raise InvalidArgumentError(f"{what}: shape is {list(shape)}; sizes that an array can have are required")
     return shape
 
 
@@ -92,21 +94,12 @@ def encode_raw(array: Array, dtype: DType) -> bytes:
     return b"".join(parts)
 
 
-def spec_of(name: str, version: str, signature: Any = "") -> Spec:
-    """Returns what a model's name and version in a request ask for."""
-    number = version_number(version) if version else None
-    if version and number is None:
-        raise InvalidArgumentError(f"request: version is '{version[:50]}'; a whole number is required")
-    if not isinstance(signature, str):
-        raise InvalidArgumentError(f"request: signature_name is a {type(signature).__name__}; a string is required")
-    return Spec(name, number, None, signature)
-
-
 def described(ports: Sequence[Port]) -> list[dict[str, Any]]:
-    """Returns inputs or outputs as a model's metadata has them; open sizes are -1."""
+    """Returns inputs or outputs as a model's metadata has them; open sizes are -1, as is the only one of any shape."""
+    shapes = ((None,) if p.shape is None else p.shape for p in ports)
     return [
-        {"name": p.name, "datatype": datatype(p), "shape": [-1 if d is None else d for d in p.shape or (None,)]}
-        for p in ports
+        {"name": p.name, "datatype": datatype(p), "shape": [-1 if d is None else d for d in shape]}
+        for p, shape in zip(ports, shapes, strict=True)
     ]
 
 
@@ -117,7 +110,7 @@ def metadata(service: Service, spec: Spec) -> tuple[Servable, Signature, list[st
 
 
 def is_ready(service: Service, spec: Spec) -> bool:
-    """Says whether a model, or one of its versions, serves."""
+    """Returns whether a model, or one of its versions, serves."""
     try:
         service.manager.servable(spec.name, spec.version)
     except OpError:

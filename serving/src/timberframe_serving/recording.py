@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 import timberframe as tf
+from timberframe_core.errors import OpError
 from timberframe_serving import messages
 from timberframe_serving.repository import ModelSettings
 
@@ -40,7 +41,7 @@ class Recorder:
             if writer is not None:
                 writer.write(log.SerializeToString())
                 writer.flush()
-        except OSError as error:
+        except (OSError, OpError) as error:
             self._files[settings.record_to] = None
             _log.error("requests are not recorded", extra={"file": settings.record_to, "error": str(error)})
 

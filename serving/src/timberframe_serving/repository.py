@@ -1,4 +1,4 @@
-"""Where models are: folders of versions, which of them are wanted, and the configuration that says so."""
+"""Places of models: folders of versions, which of them are wanted, and the configuration that says so."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COUNTED_FILES = 10_000
 
 @dataclass(frozen=True)
 class VersionPolicy:
-    """Which versions of a model are wanted: the `latest` newest ones, these `specific` ones, or `every` one."""
+    """The versions of a model that are wanted: the `latest` newest ones, these `specific` ones, or `every` one."""
 
     latest: int = 1
     specific: tuple[int, ...] = ()
@@ -79,7 +79,7 @@ def versions_in(base_path: Path) -> dict[int, Path]:
 
 
 def has_model(folder: Path) -> bool:
-    """Says whether a folder holds the file of a model."""
+    """Returns whether a folder holds the file of a model."""
     return any((folder / name).is_file() for name in (*SAVED_MODEL_FILES, ONNX_FILE))
 
 
@@ -112,12 +112,17 @@ def models_in(folder: Path) -> dict[str, ModelSettings]:
     return found
 
 
+def read_file(path: Path, flag: str) -> bytes:
+    """Returns what is in the file that a flag names; raises MissingFileError where it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise MissingFileError(f"{flag} '{path}': {error.strerror}; a readable file is required") from error
+
+
 def read_configuration(path: Path) -> dict[str, ModelSettings]:
     """Returns the models that a file of TensorFlow Serving's `ModelServerConfig`, in text form, lists."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise MissingFileError(f"model_config_file '{path}': {error.strerror}; a readable file is required") from error
+    data = read_file(path, "model_config_file")
     parsed = parse_text(data, messages.serving("ModelServerConfig"), f"model_config_file '{path}'")
     return configured_models(parsed, path.parent)
 

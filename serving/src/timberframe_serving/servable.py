@@ -111,7 +111,7 @@ class Servable:
 
     @property
     def waiting(self) -> int:
-        """How many rows wait for their turn."""
+        """Returns the number of rows that wait for their turn."""
         return self._batcher.waiting if self._batcher else 0
 
     async def drain(self) -> None:

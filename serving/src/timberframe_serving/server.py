@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Hosting:
-    """Where a server listens. A port of 0 is one that is free; None is none. certificate, key: files of TLS, in PEM."""
+    """Addresses of a server. A port of 0 is one that is free; None is none. certificate, key: files of TLS, in PEM."""
 
     host: str = "127.0.0.1"
     http_port: int | None = 8501
@@ -45,7 +45,7 @@ class Hosting:
 
 
 class Server:
-    """Serves until it is told to stop."""
+    """A server that serves until `stop` or a signal."""
 
     def __init__(self, service: Service, hosting: Hosting) -> None:
         self.service, self._hosting = service, hosting
@@ -72,10 +72,12 @@ class Server:
             with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
                 loop.add_signal_handler(sign, self.stop)
         _log.info("listens", extra={"http_port": self.http_port, "grpc_port": self.grpc_port})
+        file = self._hosting.configuration
+        known = file.read_bytes() if file is not None and file.is_file() else b""
         await self.service.manager.reconcile()
         self._tasks.append(loop.create_task(self.service.manager.watch()))
-        if self._hosting.configuration is not None and self._hosting.configuration_interval:
-            self._tasks.append(loop.create_task(self._watch_configuration(self._hosting.configuration)))
+        if file is not None and self._hosting.configuration_interval:
+            self._tasks.append(loop.create_task(self._watch_configuration(file, known)))
         if started is not None:
             started.set()
         await self._stop.wait()
@@ -122,6 +124,9 @@ class Server:
         self._tasks.append(serving)
         while not server.started and not serving.done():
             await asyncio.sleep(0.005)
+        if serving.done():
+            cause = serving.exception()
+            raise UnavailableError(f"server: HTTP does not start ({cause}); the log may say more") from cause
         return server
 
     async def _begin_grpc(self) -> Any:
@@ -144,14 +149,16 @@ class Server:
                 self.grpc_port = server.add_insecure_port(address)
             else:
                 self.grpc_port = server.add_secure_port(address, _grpc_credentials(hosting))
-        except RuntimeError as error:
+        except (RuntimeError, OSError) as error:
             raise UnavailableError(f"server: cannot listen on {address} ({error})") from error
         await server.start()
         return server
 
-    async def _watch_configuration(self, file: Path) -> None:
-        """Reads the configuration again and again; one that is damaged changes nothing, and the log says so."""
-        known = file.read_bytes() if file.is_file() else b""
+    async def _watch_configuration(self, file: Path, known: bytes) -> None:
+        """Reads the configuration again and again; one that is damaged changes nothing, and the log says so.
+
+        known: its content before the models were loaded, which may take long.
+        """
         while True:
             await asyncio.sleep(self._hosting.configuration_interval)
             try:

@@ -1,22 +1,22 @@
-"""What all protocols ask: a model's answer, its description, its versions; counted, recorded and checked for keys."""
+"""Questions of all protocols: a model's answer, its description, its versions; counted, recorded, checked for keys."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from timberframe_core.errors import InvalidArgumentError, MissingFileError, NotFoundError, UnauthenticatedError
+from timberframe_core.errors import InvalidArgumentError, NotFoundError, UnauthenticatedError
 from timberframe_serving import messages
 from timberframe_serving.codes import as_op_error, code_name
 from timberframe_serving.manager import Manager, Version
 from timberframe_serving.metrics import Gauge, Metrics
 from timberframe_serving.recording import Recorder
-from timberframe_serving.repository import configured_models
+from timberframe_serving.repository import configured_models, read_file, version_number
 from timberframe_serving.servable import Servable, Wait
 from timberframe_serving.signatures import CLASSIFY_METHOD, REGRESS_METHOD, Array, Signature
 from timberframe_serving.tensorflow_requests import (
@@ -30,7 +30,7 @@ from timberframe_serving.tensorflow_requests import (
 
 
 class Spec(NamedTuple):
-    """Which model, version and signature a request is for; no version and no label is the newest that serves."""
+    """The model, version and signature that a request is for; no version and no label is the newest that serves."""
 
     name: str
     version: int | None = None
@@ -45,10 +45,23 @@ class Spec(NamedTuple):
         label = message.version_label if chosen == "version_label" else None
         return cls(message.name, version, label, message.signature_name)
 
+    @classmethod
+    def parsed(cls, name: str, version: str, label: str | None = None, signature: Any = "") -> Spec:
+        """Returns that of texts, and of the signature that JSON has; raises InvalidArgumentError where they are none.
+
+        version: "" is none.
+        """
+        number = version_number(version) if version else None
+        if version and number is None:
+            raise InvalidArgumentError(f"request: version is '{version[:50]}'; a whole number is required")
+        if not isinstance(signature, str):
+            raise InvalidArgumentError(f"request: signature_name is a {type(signature).__name__}; a string is required")
+        return cls(name, number, label, signature)
+
 
 @dataclass(frozen=True)
 class Limits:
-    """What a request may be: bytes of its body, seconds until it has come, and seconds until it is answered."""
+    """Limits of a request: bytes of its body, seconds until it has come, and seconds until it is answered."""
 
     body_bytes: int = 64 << 20
     body_seconds: float = 30.0
@@ -64,10 +77,7 @@ class Keys:
     @classmethod
     def read(cls, path: Path) -> Keys:
         """Reads a file with a key on each line; raises InvalidArgumentError for one without keys."""
-        try:
-            lines = [line.strip() for line in path.read_text().splitlines()]
-        except OSError as error:
-            raise MissingFileError(f"api_keys_file '{path}': {error.strerror}; a readable file is required") from error
+        lines = [line.strip() for line in read_file(path, "api_keys_file").decode().splitlines()]
         keys = [line for line in lines if line and not line.startswith("#")]
         if not keys:
             raise InvalidArgumentError(f"api_keys_file '{path}': has no keys; at least one is required")
@@ -88,7 +98,7 @@ class Keys:
 
 
 class _Counted:
-    """What `Service.counted` returns."""
+    """The context that `Service.counted` returns."""
 
     __slots__ = ("_begin", "_labels", "_metrics")
 
@@ -146,7 +156,7 @@ class Service:
 
     @property
     def ready(self) -> bool:
-        """Whether requests should be sent here."""
+        """Returns whether requests should be sent here."""
         return not self.stopping and self.manager.ready
 
     def counted(self, name: str, interface: str, entrypoint: str) -> _Counted:
@@ -166,9 +176,7 @@ class Service:
 
     def versions(self, spec: Spec) -> list[Version]:
         """Returns what is known of a model's versions, newest first; of one where the request names it."""
-        model = self.manager.models.get(spec.name)
-        if model is None:
-            raise NotFoundError(f"model '{spec.name[:200]}': is not known; {sorted(self.manager.models)[:20]} are")
+        model = self.manager.known(spec.name)
         newest = spec.version is None or (spec.version == 0 and 0 not in model.versions)
         if newest and spec.label is None:
             return sorted(model.versions.values(), key=lambda v: -v.number)
@@ -230,13 +238,6 @@ class Service:
             fill_spec(made.model_spec, servable, signature.name)
             (made.classification_result if kind == "classify" else made.regression_result).CopyFrom(result)
         return response
-
-    async def predict_arrays(
-        self, spec: Spec, given: Mapping[str, Array], wanted: Collection[str] = (), wait: Wait | None = None
-    ) -> tuple[Servable, Signature, dict[str, Array]]:
-        """Returns a model's outputs for arrays."""
-        servable, signature = self.find(spec)
-        return servable, signature, await servable.run(signature, given, wanted, wait)
 
     async def reload(self, config: Any) -> None:
         """Puts a ModelServerConfig in place of the present one; raises why one of its models does not serve then."""

@@ -30,7 +30,7 @@ class Port:
 
     @property
     def takes_rows(self) -> bool:
-        """Whether its first size is open, so that rows of several requests can be put one after another."""
+        """Returns whether its first size is open, so that rows of several requests can be put one after another."""
         return self.shape is not None and len(self.shape) > 0 and self.shape[0] is None
 
     def __str__(self) -> str:
@@ -53,7 +53,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Signature:
-    """What a model computes under one name.
+    """A computation of a model under one name.
 
     call: takes the arrays of `inputs`, in their order, and returns those of `outputs`. definition: the SignatureDef.
     """
@@ -67,7 +67,7 @@ class Signature:
 
     @property
     def takes_rows(self) -> bool:
-        """Whether all inputs and outputs have rows, as far as their shapes say it."""
+        """Returns whether all inputs and outputs have rows, as far as their shapes say it."""
         outputs = all(p.shape is None or p.takes_rows for p in self.outputs)
         return bool(self.inputs) and all(p.takes_rows for p in self.inputs) and outputs
 

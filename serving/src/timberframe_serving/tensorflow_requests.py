@@ -94,14 +94,18 @@ def classification_result(outputs: Mapping[str, Array], count: int) -> Any:
             raise InvalidArgumentError(
                 f"output '{name}': has shape {list(array.shape)}; ({count}, classes) is required"
             )
-    if classes is None and scores is None:
-        raise InvalidArgumentError(f"classification: the outputs are {sorted(outputs)}; classes or scores are required")
+    if classes is None:
+        if scores is None:
+            raise InvalidArgumentError(
+                f"classification: the outputs are {sorted(outputs)}; classes or scores are required"
+            )
+        classes = np.full(scores.shape, b"", object)
+    if scores is None:
+        scores = np.zeros(classes.shape)
     result = messages.serving("ClassificationResult")()
     for row in range(count):
         found = result.classifications.add()
-        labels = classes[row].tolist() if classes is not None else [b""] * scores.shape[1]  # type: ignore[union-attr]
-        values = scores[row].tolist() if scores is not None else [0.0] * len(labels)
-        for label, value in zip(labels, values, strict=True):
+        for label, value in zip(classes[row].tolist(), scores[row].tolist(), strict=True):
             text = label.decode(errors="replace") if isinstance(label, bytes) else str(label)
             found.classes.add(label=text, score=value)
     return result

@@ -1,4 +1,4 @@
-"""What a version computes before it serves: recorded requests, or made-up ones at every size of batch.
+"""Requests that a version computes before it serves: recorded requests, or made-up ones at every size of batch.
 
 Plans are made for shapes, so that after this no request waits for one.
 """
@@ -23,7 +23,7 @@ RECORDED = Path("assets.extra") / "tf_serving_warmup_requests"
 MOST_RECORDED = 1000
 _REPEATS = 3
 _OPEN_SIZE = 1
-"""What an open size other than the first is taken as."""
+"""The value that an open size other than the first is taken as."""
 
 
 def recorded_requests(folder: Path) -> Iterator[Any]:

@@ -1,6 +1,6 @@
 """The ASGI application: TensorFlow Serving's REST API, the Open Inference Protocol, metrics, health and the page.
 
-uvicorn hosts it on one machine; whoever hosts ASGI applications can.
+uvicorn hosts it on one machine; any host of ASGI applications can.
 """
 
 from __future__ import annotations

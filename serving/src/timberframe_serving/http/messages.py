@@ -62,7 +62,7 @@ class Request:
         the client goes away.
         """
         length = self.header(b"content-length")
-        if length is not None and (not length.isdigit() or int(length) > self.limits.body_bytes):
+        if length is not None and (not length.isdecimal() or int(length) > self.limits.body_bytes):
             raise self._too_large(length)
         task = asyncio.current_task()
         assert task is not None

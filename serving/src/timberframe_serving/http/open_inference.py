@@ -1,4 +1,4 @@
-"""The Open Inference Protocol over HTTP, with tensors in JSON or behind it as bytes."""
+"""The Open Inference Protocol over HTTP, with tensors in JSON or after it as bytes."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ from timberframe_serving.open_inference import (
     is_ready,
     metadata,
     refuse_parameters,
-    spec_of,
 )
 from timberframe_serving.servable import Servable
-from timberframe_serving.service import Service
+from timberframe_serving.service import Service, Spec
 from timberframe_serving.signatures import Array, Signature
 from timberframe_serving.version import VERSION
 
@@ -58,14 +57,14 @@ async def answer(service: Service, request: Request, path: str) -> Response:
         raise NotFoundError(f"request: nothing is at '{path[:200]}'")
     name, version, verb = found[1], found[2] or "", found[3]
     if verb == "ready":
-        ready = is_ready(service, spec_of(name, version))
+        ready = is_ready(service, Spec.parsed(name, version))
         return Response(dumps({"name": name, "ready": ready}), 200 if ready else 503)
     with service.counted(name, "OIP", "ModelInfer" if verb else "ModelMetadata"):
         return await _infer(service, request, name, version) if verb else _metadata(service, name, version)
 
 
 def _metadata(service: Service, name: str, version: str) -> Response:
-    servable, signature, versions = metadata(service, spec_of(name, version))
+    servable, signature, versions = metadata(service, Spec.parsed(name, version))
     found = {
         "name": servable.model,
         "versions": versions,
@@ -100,24 +99,25 @@ async def _infer(service: Service, request: Request, name: str, version: str) ->
     if request.method != "POST":
         raise InvalidArgumentError(f"request: method is {request.method}; POST is required")
     body = await request.body()
-    service.check_room(spec_of(name, version))
+    service.check_room(Spec.parsed(name, version))
     header, raw = _split(request, body)
     asked = _object(loads(header))
     parameters = _object(asked.get("parameters", {}), "parameters")
     given = _inputs(asked, raw)
     wanted = _wanted(asked, parameters)
-    spec = spec_of(name, version, parameters.get("signature_name", ""))
-    servable, signature, outputs = await service.predict_arrays(spec, given, list(wanted), request.wait)
+    spec = Spec.parsed(name, version, signature=parameters.get("signature_name", ""))
+    servable, signature = service.find(spec)
+    outputs = await servable.run(signature, given, list(wanted), request.wait)
     whole = bool(parameters.get("binary_data_output", False))
     return _response(servable, signature, outputs, asked.get("id"), lambda n: wanted.get(n, whole))
 
 
 def _split(request: Request, body: bytes) -> tuple[bytes, memoryview]:
-    """Returns a request's JSON, and the bytes behind it."""
+    """Returns a request's JSON, and the bytes after it."""
     text = request.header(HEADER_LENGTH)
     if text is None:
         return body, memoryview(b"")
-    if not text.isdigit() or len(text) > 12 or int(text) > len(body):
+    if not text.isdecimal() or len(text) > 12 or int(text) > len(body):
         raise InvalidArgumentError(
             f"request: Inference-Header-Content-Length is '{text[:50]}'; at most the body's {len(body)} is required"
         )
@@ -144,13 +144,13 @@ def _inputs(asked: Mapping[str, Any], raw: memoryview) -> dict[str, Array]:
             continue
         if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= len(raw) - at:
             raise InvalidArgumentError(
-                f"{what}: binary_data_size is {str(size)[:50]}; {len(raw) - at} bytes are left behind the JSON"
+                f"{what}: binary_data_size is {str(size)[:50]}; {len(raw) - at} bytes are left after the JSON"
             )
         found[name] = decode_raw(raw[at : at + size], dtype, shape, what)
         at += size
     if at != len(raw):
         raise InvalidArgumentError(
-            f"request: {len(raw)} bytes are behind the JSON, and inputs have {at}; both must agree"
+            f"request: {len(raw)} bytes are after the JSON, and inputs have {at}; both must agree"
         )
     return found
 

@@ -24,7 +24,6 @@ from timberframe_serving.json_tensors import (
     loads,
     plain,
 )
-from timberframe_serving.repository import version_number
 from timberframe_serving.servable import Servable
 from timberframe_serving.service import Service, Spec, signature_map
 from timberframe_serving.signatures import Array, Signature
@@ -36,15 +35,7 @@ PATH = re.compile(r"/v1/models/([^/:]+)(?:/versions/([^/:]+)|/labels/([^/:]+))?(
 def parsed_spec(found: re.Match[str], body: Mapping[str, Any] = {}) -> Spec:
     """Returns what a path, and the body's signature_name, ask for."""
     name, number, label, *_ = found.groups()
-    version = None
-    if number is not None:
-        version = version_number(number)
-        if version is None:
-            raise InvalidArgumentError(f"request: version is '{number[:50]}'; a whole number is required")
-    signature = body.get("signature_name", "")
-    if not isinstance(signature, str):
-        raise InvalidArgumentError(f"request: signature_name is a {type(signature).__name__}; a string is required")
-    return Spec(name, version, label, signature)
+    return Spec.parsed(name, number or "", label, body.get("signature_name", ""))
 
 
 async def answer(service: Service, request: Request, found: re.Match[str]) -> Response:
@@ -81,7 +72,7 @@ async def _predict(service: Service, request: Request, spec: Spec, body: dict[st
     columns = instance_columns(body["instances"], names) if rows else _columns(body["inputs"], names)
     given = {p.name: decode(columns[p.name], p.dtype, p.name) for p in signature.inputs if p.name in columns}
     for name in columns.keys() - given.keys():
-        given[name] = np.empty(0)  # the check of names tells of it
+        given[name] = np.empty(0)  # the check of names refuses it
     outputs = await servable.run(signature, given, (), request.wait)
     _record(service, servable, signature, given)
     written = {p.name: plain(outputs[p.name], p.dtype, p.name.endswith("_bytes")) for p in signature.outputs}
@@ -172,9 +163,9 @@ def _example(given: Any) -> Any:
     for name, value in given.items():
         values = value if isinstance(value, list) else [value]
         feature = example.features.feature[name]
+        if any(isinstance(v, int) and not -(2**63) <= v < 2**63 for v in values):
+            raise InvalidArgumentError(f"feature '{name[:200]}': holds a number of over 64 bits; a shorter is required")
         if all(isinstance(v, int) and not isinstance(v, bool) for v in values):
-            if not all(-(2**63) <= v < 2**63 for v in values):
-                raise InvalidArgumentError(f"feature '{name[:200]}': holds a number of over 64 bits")
             feature.int64_list.value.extend(values)
         elif all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
             feature.float_list.value.extend(float(v) for v in values)

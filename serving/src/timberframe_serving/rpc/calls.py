@@ -1,4 +1,4 @@
-"""What all gRPC services have in common: messages are parsed, keys checked, errors told with their codes."""
+"""The common part of all gRPC services: messages are parsed, keys checked, errors sent with their codes."""
 
 from __future__ import annotations
 

@@ -22,10 +22,9 @@ from timberframe_serving.open_inference import (
     is_ready,
     metadata,
     refuse_parameters,
-    spec_of,
 )
 from timberframe_serving.rpc.calls import handlers
-from timberframe_serving.service import Service
+from timberframe_serving.service import Service, Spec
 from timberframe_serving.signatures import Array
 from timberframe_serving.version import VERSION
 
@@ -41,7 +40,7 @@ def inference_service(service: Service) -> Any:
 
     async def model_metadata(request: Any) -> Any:
         with service.counted(request.name, "OIP", "ModelMetadata"):
-            servable, signature, versions = metadata(service, spec_of(request.name, request.version))
+            servable, signature, versions = metadata(service, Spec.parsed(request.name, request.version))
         made = inference("ModelMetadataResponse")(name=servable.model, versions=versions, platform=servable.platform)
         for target, ports in ((made.inputs, signature.inputs), (made.outputs, signature.outputs)):
             for row in described(ports):
@@ -66,7 +65,7 @@ def _states(service: Service) -> dict[str, Any]:
         return inference("ServerReadyResponse")(ready=service.ready)
 
     async def model_ready(request: Any) -> Any:
-        return inference("ModelReadyResponse")(ready=is_ready(service, spec_of(request.name, request.version)))
+        return inference("ModelReadyResponse")(ready=is_ready(service, Spec.parsed(request.name, request.version)))
 
     async def server_metadata(_: Any) -> Any:
         extensions = [e for e in EXTENSIONS if e != "binary_tensor_data"]
@@ -107,7 +106,7 @@ def _repository(service: Service) -> dict[str, Any]:
 
 async def _infer(service: Service, request: Any) -> Any:
     chosen = request.parameters["signature_name"].string_param if "signature_name" in request.parameters else ""
-    servable, signature = service.find(spec_of(request.model_name, request.model_version, chosen))
+    servable, signature = service.find(Spec.parsed(request.model_name, request.model_version, signature=chosen))
     servable.check_room()
     raw = list(request.raw_input_contents)
     given = _inputs(request, raw)
@@ -156,7 +155,7 @@ def _listed(tensor: Any, dtype: DType, shape: tuple[int, ...], what: str) -> Arr
         array = np.empty(len(values), object)
         array[:] = list(values)
     else:
-        wide = np.array(values, np.int64 if field == "int_contents" else None)
+        wide = np.array(values, np.int64 if field in ("int_contents", "uint_contents") else dtype.numpy)
         array = wide.astype(dtype.numpy)
         if dtype.is_integer and not np.array_equal(array, wide):
             raise InvalidArgumentError(f"{what}: {field} holds a number beyond {dtype.name}; it must fit")
