@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from timberframe_conformance.case import LEVELS, Result
+from timberframe_conformance.profile import Profile, Tolerance, Waiver
 from timberframe_conformance.reports.badge import badge, badge_name
 from timberframe_conformance.reports.breadth import pairs
 from timberframe_conformance.reports.devices import devices_page
@@ -48,10 +50,21 @@ def test_a_waived_failure_reaches_no_badge() -> None:
 def test_devices_are_listed_with_their_levels() -> None:
     lines = devices_page([run("fail")]).splitlines()
     first = lines.index("|device|`/device:ACME:0`|")
-    assert lines[first + 1 : first + 11] == [
+    assert lines[first + 1 : first + 12] == [
         "|-|-|", r"|model|A\|B One|", "|core|not reached|", "|inference|not run|", "|training|not run|",
-        "|breadth|not run|", "|cases|2|", "|failing|1|", "|suite|0.1.0|", "|run on|2026-02-03|",
+        "|breadth|not run|", "|cases|2|", "|failing|1|", "|waived|0|", "|suite|0.1.0|", "|run on|2026-02-03|",
     ]  # fmt: skip
+
+
+def test_what_a_profile_declares_is_listed() -> None:
+    found = run()
+    found.profile = Profile(
+        waivers=[Waiver("*/Tanh/*", "off by 1", datetime.date(2027, 1, 1))],
+        tolerances=[Tolerance("Exp", 64, "no table", datetime.date(2027, 1, 1))],
+    ).as_dict()
+    page = devices_page([found])
+    assert "- waiver of `*/Tanh/*`, until 2027-01-01: off by 1\n" in page
+    assert "- tolerance of 64 ULP for `Exp`, until 2027-01-01: no table\n" in page
 
 
 def test_a_device_that_is_the_processor_by_a_driver_says_so() -> None:

@@ -28,9 +28,10 @@ ACCURACY = """# Measured accuracies
 
 The worst error that the conformance suite found for each op, device and dtype. It is in ULP, units in the last place:
 0.5 is what correct rounding costs, 1 the distance of neighbouring numbers of the dtype. In parentheses is how much of
-the op's limit that is; each op's page says where its limit comes from. A device whose cell is empty was not measured
-on that op: `conformance run --device=cpu --op Tanh --json FILE` does it. Figures are of the newest report of each
-device in conformance/results; [Devices](../devices.md) has what they were run with.
+the op's limit that is, or of what the device's profile allows ([Devices](../devices.md) lists that); [Judge a
+device](../conformance.md#truth-and-tolerance) says where limits come from. A device whose cell is empty was not
+measured on that op: `conformance run --device=cpu --op Tanh --json FILE` does it. Figures are of the newest report of
+each device in conformance/results; [Devices](../devices.md) has what they were run with.
 
 """
 """What the page of measured accuracies begins with."""

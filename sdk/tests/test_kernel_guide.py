@@ -41,14 +41,14 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("guide")
     module = folder / "timberframe_scale"
     module.mkdir()
-    parts = ('"Acme>Scale",\n    inputs', '"Acme>Swing"', "def whole_vectors", "DENSE = (", '"Softsign"')
+    parts = ('"Acme>Scale",\n    inputs', '"Acme>Swing"', "def whole_vectors", "DENSE = (")
     (module / "__init__.py").write_text("\n".join(block(part) for part in parts))
     return folder
 
 
-def run(program: str, package: Path, *header: str) -> str:
-    """What a program prints that has the package."""
-    (package / "program.py").write_text("\n".join([LOADED, *header, program]))
+def run(program: str, package: Path, loaded: str = LOADED) -> str:
+    """Returns what a program prints that has the package."""
+    (package / "program.py").write_text(f"{loaded}\n{program}")
     done = subprocess.run(
         [sys.executable, "program.py"], cwd=package, text=True, capture_output=True, timeout=120, check=False
     )
@@ -84,7 +84,8 @@ with tf.Session() as session:
     assert printed == ["48.0", "timberframe_scale.scale_vectors", "21.0", "timberframe_scale.scale"]
 
 
-def test_the_kernel_for_an_op_that_exists_takes_the_place_of_the_cpus(package: Path) -> None:
+def test_the_kernel_for_an_op_that_exists_takes_the_place_of_the_cpus(tmp_path: Path) -> None:
+    (tmp_path / "timberframe_softsign.py").write_text(block('"Softsign", "CPU"'))
     program = """
 import timberframe as tf
 x = tf.placeholder(tf.float32, [3])
@@ -92,7 +93,8 @@ y, feeds = tf.nn.softsign(x), {x: [-1.0, 0.0, 3.0]}
 with tf.Session() as session:
     print(*session.run(y, feeds), session.explain(y, feeds).kernels[0].kernel)
 """
-    assert run(program, package) == "-0.5 0.0 0.75 timberframe_scale.softsign\n"
+    loaded = LOADED.replace("scale", "softsign")
+    assert run(program, tmp_path, loaded) == "-0.5 0.0 0.75 timberframe_softsign.softsign\n"
 
 
 def test_the_kernel_for_several_nodes_runs_them_as_one(package: Path) -> None:

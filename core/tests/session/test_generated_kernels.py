@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
+from timberframe_core.dtypes import float32, float64
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.contracts import KernelDef, KernelNode
 from timberframe_core.plugin.kernels import KernelRegistry
@@ -16,9 +18,9 @@ def made(node: Any) -> None: ...
 def written(node: Any) -> None: ...
 
 
-def node(op: str, device_type: str) -> KernelNode:
+def node(op: str, device_type: str, attrs: Mapping[str, Any] | None = None) -> KernelNode:
     device: Any = SimpleNamespace(type=device_type)
-    return KernelNode(op, "it", {}, [], [], device)
+    return KernelNode(op, "it", attrs or {}, [], [], device)
 
 
 def generator(asked: list[str]) -> Any:
@@ -52,6 +54,21 @@ def test_a_registered_kernel_wins_over_a_generated_one_also_if_it_comes_later() 
     kernels.find(node("Tanh", "ACME"))
     kernels.register([KernelDef("Tanh", "ACME", written), KernelDef("Exp", "ACME", written)])
     assert [getattr(kernels.find(node(op, "ACME")), "build", None) for op in ("Tanh", "Exp")] == [written, written]
+
+
+def test_a_kernel_of_another_plugin_leaves_other_dtypes_to_the_generated_one() -> None:
+    kernels = KernelRegistry()
+    kernels.add_generator(generator([]), "acme")
+    kernels.register([KernelDef("Tanh", "ACME", written, {"T": ("float32",)}, priority=1)], "other")
+    found = [kernels.find(node("Tanh", "ACME", {"T": dtype})) for dtype in (float32, float64)]
+    assert [getattr(kernel, "build", None) for kernel in found] == [written, made]
+
+
+def test_nothing_is_generated_for_an_op_of_which_the_plugin_has_kernels() -> None:
+    kernels = KernelRegistry()
+    kernels.add_generator(generator([]), "acme")
+    kernels.register([KernelDef("Tanh", "ACME", written, {"T": ("float32",)})], "acme")
+    assert kernels.find(node("Tanh", "ACME", {"T": float64})) is None
 
 
 def test_errors_name_the_devices_for_which_a_kernel_can_be_generated() -> None:

@@ -16,8 +16,9 @@ _HEAD = """# Devices
 What the conformance suite found about devices, from their newest reports. Levels: *core* is what a perceptron and
 LeNet need, *inference* what frozen networks need, *training* their training steps, *breadth* every op and dtype that
 TensorFlow has a kernel for. `conformance todo --device=NAME --level L` says what a level asks for, and
-`conformance report REPORTS --markdown PAGE --badges FOLDER` makes this page. Installed plugins that have no column
-were not run on a device of theirs.
+`conformance report REPORTS --markdown PAGE --badges FOLDER` makes this page. What has no column, such as a
+GPU that only a plugin is there for, has not been judged. Failures that a waiver covers keep a level from being
+reached, too.
 """
 _BREADTH = """## Breadth
 
@@ -33,7 +34,7 @@ def devices_page(runs: Sequence[Run], badges: str = "") -> str:
     badges: the folder of their badges, as the page names it; without one it has none.
     """
     shown = newest(runs)
-    columns = [("device", "-", "model", *LEVELS, "cases", "failing", "suite", "run on"), *map(_column, shown)]
+    columns = [("device", "-", "model", *LEVELS, "cases", "failing", "waived", "suite", "run on"), *map(_column, shown)]
     table = "\n".join(f"|{'|'.join(row)}|" for row in zip(*columns, strict=True))
     sections = "\n".join(_section(run, badges) for run in shown)
     return f"{_HEAD}\n{table}\n\n{_BREADTH}\n{breadth_table(shown)}\n\n{sections}"
@@ -48,7 +49,7 @@ def _column(run: Run) -> tuple[str, ...]:
     return (
         f"`{device_heading(run)}`", "-", model,
         *(_level(run, level) for level in LEVELS), f"{len(run.results):,}", f"{sum(counts[v] for v in FAILING):,}",
-        run.suite_version, str(run.environment.get("date", ""))[:10],
+        f"{counts['waived']:,}", run.suite_version, str(run.environment.get("date", ""))[:10],
     )  # fmt: skip
 
 
@@ -70,7 +71,9 @@ def _section(run: Run, badges: str) -> str:
         f"- plugins: {plugins}",
         f"- suite: {', '.join([run.suite_version, *_revisions(e)])}",
     ]  # fmt: skip
-    lines += [f"- waiver {w['name']}, until {w['expires']}: {w['reason']}" for w in run.profile.get("waivers", ())]
+    waivers, wider = (run.profile.get(name, ()) for name in ("waivers", "tolerances"))
+    lines += [f"- waiver of `{w['cases']}`, until {w['expires']}: {w['reason']}" for w in waivers]
+    lines += [f"- tolerance of {t['ulp']:g} ULP for `{t['op']}`, until {t['expires']}: {t['reason']}" for t in wider]
     for level, found in run.levels().items():
         if missing := found["missing"]:
             lines.append(f"- level {level} lacks {len(missing):,}, for example `{missing[0]}`")

@@ -33,8 +33,9 @@ class HookSpecs:
     def timberframe_generated_kernels(self, op: OpDef) -> list[KernelDef]:  # type: ignore[empty-body]  # a spec has no body
         """Kernels that the plugin can make for an op, such as from its source.
 
-        Asked once for each op that has no kernel on some device, when it is first looked for: so an op that is defined
-        later than the plugin was loaded runs, too. Any registered kernel wins over these.
+        Asked once for each op, when it is first looked for: so an op that is defined later than the plugin was loaded
+        runs, too. They stand where the plugin itself has registered no kernel of the op for the device. Any registered
+        kernel wins over these; where one of another plugin does not take a node, they may.
         """
 
     @hookspec

@@ -29,7 +29,8 @@ Listener = Callable[[KernelNode, KernelDef | None], None]
 class KernelRegistry:
     """KernelDefs by (op, device type). Registration is all or nothing; look-ups are cached.
 
-    For an op that has no kernel on a device, generators are asked once, at the first look-up.
+    Generators are asked once for each op, at its first look-up. What they make stands where their plugin has no kernel
+    of the op for the device, also beside kernels of other plugins, which win, and may take fewer dtypes.
     """
 
     def __init__(self) -> None:
@@ -96,13 +97,13 @@ class KernelRegistry:
             self._found = {}
 
     def add_generator(self, generator: Generator, plugin: str = "") -> None:
-        """Adds what makes kernels for ops that have none. Registered kernels win over generated ones."""
+        """Adds what makes kernels for ops of which its plugin has none. Registered kernels win over generated ones."""
         with self._lock:
             self._generators = (*self._generators, (generator, plugin))
             self._generated = set()
 
     def _generate(self, op: str) -> None:
-        """Asks the generators for kernels of an op, for the devices on which it has none."""
+        """Asks the generators for kernels of an op, for the devices on which their plugins have none."""
         if op in self._generated:
             return
         definition = registry.find(op)
@@ -110,7 +111,8 @@ class KernelRegistry:
             table = dict(self._table)
             for generate, plugin in self._generators:
                 for made in () if definition is None else generate(definition):
-                    if (op, made.device) not in self._table:
+                    registered = self._table.get((op, made.device), ())
+                    if all(self._plugins[id(k)] != plugin for k in registered):
                         _check(made)
                         new = replace(made, priority=-1)
                         table[op, new.device] = (*table.get((op, new.device), ()), new)
@@ -166,12 +168,9 @@ class KernelRegistry:
     def _accepting(self, node: KernelNode) -> tuple[KernelDef, ...]:
         """The kernels for the node's op, type attrs and label, by falling priority."""
         op, attrs, device_type = node.op, node.attrs, node.device.type
-        candidates = self._table.get((op, device_type))
-        if candidates is None:
+        if op not in self._generated:
             self._generate(op)
-            candidates = self._table.get((op, device_type))
-        if candidates is None:
-            return ()
+        candidates = self._table.get((op, device_type), ())
         label = _wanted_label(attrs)
         key = (op, device_type, label, *((name, v) for name, v in attrs.items() if isinstance(v, DType | tuple)))
         try:

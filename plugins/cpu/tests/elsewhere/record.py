@@ -3,7 +3,7 @@
 ``python record.py CALLS [--isa ISA] [--op OP...]`` runs the conformance suite's guarded cases on this machine, where
 each node runs by itself and nothing is written in place, and writes calls of native kernels: name, instruction set,
 parameters, inputs, outputs. calls.c describes the file, and repeats it. Calls whose parameters point to memory are left
-out, and those with outputs whose size depends on data.
+out, such as those of random ops, which count in a session's memory, and those with outputs whose size depends on data.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from timberframe_conformance.target import open_target
 from timberframe_core.dtypes import as_dtype
 from timberframe_core.errors import OpError
 from timberframe_core.ops.definition import registry
+from timberframe_core.ops.definition.accuracy import Accumulation
 from timberframe_cpu import native
 from timberframe_cpu.watched import _Walker
 from timberframe_sdk.native import Native
 
-MAGIC = b"TFCALLS1"
+MAGIC = b"TFCALLS2"
 KEPT = 3
 """Calls of one kernel that are recorded for each instruction set: the suite has hundreds of the frequent ones."""
 
@@ -47,12 +48,24 @@ class Recorder:
         return self._seen[key] <= KEPT
 
     def write(
-        self, kernel: Native, isa: str, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], workspace: int
+        self,
+        kernel: Native,
+        isa: str,
+        inputs: Sequence[np.ndarray],
+        outputs: Sequence[np.ndarray],
+        workspace: int,
+        adds_up: bool,
     ) -> None:
-        """Writes one call; workspace: the bytes of the memory that the kernel has beside its outputs."""
+        """Writes one call.
+
+        workspace: the bytes of the memory that the kernel has beside its outputs. adds_up: whether its results are sums
+        of products.
+        """
         self.count += 1
         name = kernel.name.encode()
-        self._words(len(name), native.ISAS.index(isa), len(inputs), len(outputs), workspace, len(kernel.parameters))
+        self._words(
+            len(name), native.ISAS.index(isa), len(inputs), len(outputs), workspace, len(kernel.parameters), adds_up
+        )
         self._bytes(name)
         self._words(*kernel.parameters)
         for array in (*inputs, *outputs):
@@ -76,14 +89,16 @@ def watch(recorder: Recorder) -> None:
         isa = native.find(kernel.name, native.isa())[1] if kernel is not None else ""
         node = self._executable.cluster.nodes[positions[0]]  # whose inputs are in the forms that its kernel takes
         whole = not any(v.dynamic for v in node.outputs)
-        if kernel is None or kernel.owner is not None or not whole or not recorder.wants(kernel, isa):
+        points = kernel is None or kernel.owner is not None or registry.get(node.op).stateful
+        if kernel is None or points or not whole or not recorder.wants(kernel, isa):
             run(self, positions, piece, instance, arrays)
             return
         inputs = [np.array(self._array(node.inputs[i], instance, arrays), order="C") for i in launch.passed]
         run(self, positions, piece, instance, arrays)
         outputs = [self._array(v, instance, arrays) for v in node.outputs]
         if not any(x.dtype.hasobject for x in (*inputs, *outputs)):
-            recorder.write(kernel, isa, inputs, outputs, launch.workspace_bytes)
+            adds_up = isinstance(registry.get(node.op).accuracy, Accumulation)
+            recorder.write(kernel, isa, inputs, outputs, launch.workspace_bytes, adds_up)
 
     _Walker._run = recorded  # type: ignore[method-assign] # this process does nothing else
 

@@ -166,7 +166,8 @@ def rule(op: str, dtype: str) -> Rule:
     if dtype == "bool":
         return Rule(combine, "bool", "bool", "bool")
     wide = accumulator(op, dtype)
-    finish = {"Mean": "mean", "L2Loss": "half"}.get(op, "same")
+    mean = "mean" if "float" in dtype else "integer_mean"
+    finish = {"Mean": mean, "L2Loss": "half"}.get(op, "same")
     if op == "EuclideanNorm":
         finish = f"root_{wide[0]}{wide[5:]}" if "float" in dtype else "root_integer"
     return Rule(combine, dtype, wide, dtype, _MAP.get(op, "same"), finish)

@@ -2,8 +2,8 @@
  *
  * NAME: the kernel's. FROM, ACCUMULATOR, TO: dtypes of what is read, of partial results and of what is written.
  * COMBINE: sum, product, maximum or minimum; INITIAL: its neutral value. MAP: same or square, of each element. FINISH:
- * same, mean, half or root_f32, root_f64, root_integer of a result of `count` elements. EACH: a work-item makes a
- * result, else a group.
+ * same, mean, integer_mean, half or root_f32, root_f64, root_integer of a result of `count` elements. EACH: a work-item
+ * makes a result, else a group.
  *
  * OPERANDS and ELEMENT(i) may be defined to reduce something else than the elements of a tensor: a list of
  * parameters, and element i of [outer, rows, width] made from them; it may use `block` and `column`, its indices in outer
@@ -27,6 +27,8 @@ typedef TF_VALUE(ACCUMULATOR) accumulator;
 #define tf_map_square(v) ((v) * (v))
 #define tf_finish_same(v, count) ((TF_VALUE(TO))(v))
 #define tf_finish_mean(v, count) ((TF_VALUE(TO))((v) / (accumulator)(count)))
+/* Of nothing 0: devices disagree on integers divided by 0, and processors that stand for one end the program. */
+#define tf_finish_integer_mean(v, count) ((TF_VALUE(TO))((count) ? (v) / (accumulator)(count) : 0))
 #define tf_finish_half(v, count) ((TF_VALUE(TO))((v) / 2))
 #define tf_finish_root_f32(v, count) tf_root_f32(v)
 #define tf_finish_root_f64(v, count) tf_root_f64(v)
