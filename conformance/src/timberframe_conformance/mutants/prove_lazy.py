@@ -20,6 +20,7 @@ from timberframe_conformance.mutants.base import BUILT
 from timberframe_conformance.mutants.lazy import DROPPED, EXCEPTIONS, LAZY_KERNELS, LazyKernel
 from timberframe_conformance.options import Options, in_share
 from timberframe_conformance.suites import SUITES
+from timberframe_conformance.suites.aliasing import makes_results
 from timberframe_conformance.suites.choice import has_kernel, trials_in
 from timberframe_conformance.target import REFERENCE, Target
 from timberframe_core.ops.definition import registry
@@ -35,6 +36,7 @@ NO_KERNEL = "the core carries the op out"
 NO_OUTPUT = "the op has no outputs"
 STREAM = "each run of the op draws other numbers"
 NO_DATA = "no input of the op is data"
+NO_RESULT = "no other node makes what the op takes, such as strings"
 NO_FAULTS = frozenset({NO_ERROR, NO_KERNEL, NO_OUTPUT, COPIES, ZEROS})
 """Excuses of kernels that do what they should: copies are what the op gives, and others raise its errors."""
 
@@ -158,6 +160,8 @@ def _excuse(kernel: LazyKernel, trials: Sequence[Trial]) -> str:
         return STREAM
     if not any(op.input_role(a) == "data" for a in op.inputs):
         return NO_DATA
+    if kernel.name == "writes-result" and not any(map(makes_results, trials)):
+        return NO_RESULT
     if (kernel.name, op.name) in EXCEPTIONS:
         return EXCEPTIONS[kernel.name, op.name]
     others = [] if all(t.asked_by for t in trials) else trials_in(op, trials[0].types)
