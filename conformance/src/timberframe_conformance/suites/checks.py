@@ -12,6 +12,8 @@ import numpy as np
 
 import timberframe
 from timberframe_conformance.case import LEVELS, Case, Measured, NotApplicableError, WrongValuesError
+from timberframe_conformance.hypotheses.places import places_in
+from timberframe_conformance.tolerance.compare import differing
 from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
@@ -68,8 +70,18 @@ def same(got: Any, wanted: Any, what: str = "the result") -> None:
     """Raises WrongValuesError unless both are equal in shape and values."""
     y = np.asarray(wanted)
     x = np.asarray(got, object) if y.dtype == object else np.asarray(got)  # bytes of a scalar may end with zeros
-    if x.shape != y.shape or not np.array_equal(x, y):
-        raise WrongValuesError(f"{what} is {x.tolist()!r:.200}; it must be {y.tolist()!r:.200}")
+    if x.shape != y.shape or y.size <= SHOWN:
+        if x.shape != y.shape or not np.array_equal(x, y):
+            raise WrongValuesError(f"{what} is {x.tolist()!r:.200}; it must be {y.tolist()!r:.200}")
+        return
+    wrong = np.asarray(x != y)
+    if wrong.any():
+        where = places_in(wrong)
+        raise WrongValuesError(f"{what} is wrong: {differing(wrong, x, y)}{where and f'; {where}'}")
+
+
+SHOWN = 12
+"""Elements of an array that a message shows as a whole; of a larger one it says where it is wrong."""
 
 
 def in_threads(work: Callable[[int], None], count: int) -> None:
