@@ -19,7 +19,7 @@ from timberframe_conformance.mutants.strangers.base import Stranger
 from timberframe_conformance.mutants.strangers.prove import prove_stranger
 from timberframe_conformance.options import Options
 from timberframe_conformance.runner import run
-from timberframe_conformance.suites import networks
+from timberframe_conformance.suites import networks, programs
 from timberframe_conformance.target import Target
 from timberframe_core.fallback import STRICT_VARIABLE
 from timberframe_core.ops.definition import registry
@@ -99,7 +99,7 @@ def _cases(target: Target, mutant: Mutant, options: Options) -> list[Case]:
     found = list(collect(target, replace(options, ops=(mutant.op,), suites=())))
     if mutant.through:
         found += collect(target, replace(options, ops=mutant.through, suites=("gradient",)))
-    return [c for c in found if c.suite != networks.SUITE]  # which tries what the others try
+    return [c for c in found if c.suite not in (networks.SUITE, programs.SUITE)]  # which try what the others try
 
 
 def affects(mutant: Mutant, case: Case) -> bool:

@@ -37,21 +37,25 @@ class Checks:
         self.suite = suite
         self.level = level
         self.expected = expected
-        self._found: list[tuple[str, str, str, Check]] = []
+        self._found: list[tuple[str, str, str, tuple[str, ...], Check]] = []
 
-    def __call__(self, op: str, detail: str, level: str = "") -> Callable[[Check], Check]:
-        """Adds a check for an op, or for a subject such as ``Graph``; it is called with the target and a graph."""
+    def __call__(self, op: str, detail: str, level: str = "", ops: tuple[str, ...] = ()) -> Callable[[Check], Check]:
+        """Adds a check for an op, or for a subject such as ``Graph``; it is called with the target and a graph.
+
+        ops: those of its graphs, by which it is chosen, too.
+        """
 
         def add(function: Check) -> Check:
-            self._found.append((op, detail, level or self.level, function))
+            self._found.append((op, detail, level or self.level, ops, function))
             return function
 
         return add
 
     def collect(self, target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
         """A case for each check."""
-        for op, detail, level, function in self._found:
-            yield Case(self.suite, op, (), detail, functools.partial(_run, function), level, self.expected)
+        for op, detail, level, of_graph, function in self._found:
+            run = functools.partial(_run, function)
+            yield Case(self.suite, op, (), detail, run, level, self.expected, of_graph=of_graph)
 
 
 def _run(function: Check, target: Target) -> Measured | None:
