@@ -191,8 +191,8 @@ def _run(given: argparse.Namespace, console: Console) -> int:
     if not done.results:
         raise UsageError(_why_none(options))
     untried = set(options.ops) - {r.op for r in done.results}
-    if untried := sorted(untried and untried - _of_graphs(target, options)):
-        console.print(f"no case was selected of {', '.join(untried)}", highlight=False)
+    if untried and (untried := untried - _of_graphs(target, options)):
+        console.print(f"no case was selected of {', '.join(sorted(untried))}", highlight=False)
     if given.require:
         return OK if done.reaches(given.require) else FAILED
     return FAILED if done.failed else OK

@@ -212,7 +212,8 @@ def _read_after(trial: Trial, case_id: str, target: Target) -> Measured | None:
                 inputs.append(value)
                 continue
             given = attrs.get(arg.type_attr or "")
-            tensors = [_result(built, made, x, given, target) for x in (value if arg.is_list else [value])]
+            values: list[Any] = list(value) if arg.is_list else [value]
+            tensors = [_result(built, made, x, given, target) for x in values]
             inputs.append(tensors if arg.is_list else tensors[0])
         if not made:
             raise NotApplicableError(f"the device has none of {', '.join(MAKERS)} for the op's inputs")
