@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 
 from rich.console import Console
 from rich.markup import escape
@@ -60,6 +63,11 @@ class Finding:
     excuse: str = ""
     tried: int = 0
 
+    @property
+    def name(self) -> str:
+        """What was tried, as the list of exceptions has it."""
+        return f"{self.kernel} of {self.op}, by {self.suite} in {self.level}"
+
     def __str__(self) -> str:
         why = f": {self.excuse}" if self.excuse else ""
         return f"{self.kernel} of {self.op}, by {self.tried} cases of {self.suite} in level {self.level}{why}"
@@ -83,9 +91,9 @@ def print_lazy(console: Console) -> int:
 
 
 def report_lazy(device: str, share: str, console: Console) -> int:
-    """Plants lazy kernels into each op of a share; status 0 when none is missed for no reason.
+    """Plants lazy kernels into each op of a share; status 0 when none is missed, and those excused are the listed ones.
 
-    device: whose kernels they replace, that of the references by default.
+    device: whose kernels they replace; that of the references, which the list of exceptions is of, by default.
     """
     start = time.perf_counter()
     target = open_device(Options(device or REFERENCE))
@@ -96,6 +104,9 @@ def report_lazy(device: str, share: str, console: Console) -> int:
         findings.append(finding)
         if finding.is_missed:
             console.print(f"[red]missed[/]  {escape(str(finding))}", highlight=False)
+    wrong = [] if device else list(differs_from_list(findings, {op.name for op in ops}))
+    for text in wrong:
+        console.print(f"[red]{escape(text)}[/]", highlight=False)
     excused = [f for f in findings if f.is_exception and not f.is_missed]
     for reason, count in Counter(f.excuse for f in excused).most_common():
         console.print(f"[dim]not found[/]  {count} times: {escape(reason)}", highlight=False)
@@ -105,7 +116,31 @@ def report_lazy(device: str, share: str, console: Console) -> int:
         f"{missed} missed, in {time.perf_counter() - start:.1f} s",
         highlight=False,
     )
-    return 1 if missed else 0
+    return 1 if missed or wrong else 0
+
+
+EXCEPTIONS_FILE = "lazy_exceptions.json"
+
+
+@functools.cache
+def listed() -> dict[str, str]:
+    """The lazy kernels that the reference device's cases do not find, each with the reason.
+
+    `conformance/tools/lazy_exceptions.py` writes the list.
+    """
+    text = (files("timberframe_conformance") / "data" / EXCEPTIONS_FILE).read_text(encoding="utf-8")
+    return {name: reason for reason, names in json.loads(text).items() for name in names}
+
+
+def differs_from_list(findings: Sequence[Finding], ops: Collection[str]) -> Iterator[str]:
+    """What the exceptions among findings on some ops have that the list has not, or the other way round."""
+    now = {f.name: f.excuse for f in findings if f.is_exception and not f.is_missed}
+    before = {name: reason for name, reason in listed().items() if name.split(" of ", 1)[1].split(",")[0] in ops}
+    for name, reason in now.items():
+        if before.get(name) != reason:
+            yield f"not in data/{EXCEPTIONS_FILE}: {name}: {reason}"
+    for name in before.keys() - now.keys():
+        yield f"no exception any more, but in data/{EXCEPTIONS_FILE}: {name}"
 
 
 def prove_lazy(target: Target, ops: Sequence[OpDef], suites: Sequence[str] = ()) -> Iterator[Finding]:
