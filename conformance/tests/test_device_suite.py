@@ -5,7 +5,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from timberframe_conformance.case import CaseFailedError
+from timberframe_conformance.mutants.catalogue import MUTANTS
+from timberframe_conformance.mutants.prove import prove
+from timberframe_conformance.mutants.strangers.hosts import HOSTS
+from timberframe_conformance.options import Options
 from timberframe_conformance.suites import device
 from timberframe_sdk import ResourceExhaustedError
 from timberframe_sdk.numpy_device import NumpyAllocator
@@ -45,7 +51,9 @@ class Leaker(NumpyAllocator):
 def complaint(allocator: NumpyAllocator) -> str:
     """What the suite says of an allocator when its memory is exhausted; nothing if it accepts that."""
     attributes = SimpleNamespace(dtypes=())
-    target: Any = SimpleNamespace(device=SimpleNamespace(allocator=allocator, attributes=attributes), url="")
+    target: Any = SimpleNamespace(
+        device=SimpleNamespace(allocator=allocator, attributes=attributes, host_memory=True), url=""
+    )
     case = next(case for case in device.collect(target, ()) if case.detail == "allocator-exhaustion")
     try:
         case.run(target)
@@ -60,3 +68,11 @@ def test_allocator_may_give_idle_memory_back_before_it_refuses():
 
 def test_allocator_that_loses_memory_when_it_refuses_fails():
     assert "a refused allocation left 8 bytes in use" in complaint(Leaker())
+
+
+@pytest.mark.parametrize("mutant", ["free-keeps-record", "free-keeps-rest"])
+def test_driver_that_loses_a_few_bytes_of_each_block_fails_in_level_core(mutant: str):
+    proof = prove(HOSTS["npu"].open(), MUTANTS[mutant], Options("npu"))
+    assert proof.ok, proof.problems
+    assert proof.first == "device/Device/-/allocator-loses-nothing"
+    assert "the largest block that there can be has 268" in proof.message

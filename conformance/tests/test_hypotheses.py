@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe_conformance.case import CaseFailedError
+from timberframe_conformance.case import CaseFailedError, WrongValuesError
 from timberframe_conformance.hypotheses.upstream import first_wrong_node
 from timberframe_conformance.hypotheses.wrong import after_other_inputs
+from timberframe_conformance.suites.checks import same
 from timberframe_conformance.target import Target
 from timberframe_conformance.tolerance.compare import check
 from timberframe_conformance.twin import Twin
@@ -120,6 +121,49 @@ def test_sums_in_float16() -> None:
 def test_nothing_is_said_where_nothing_fits() -> None:
     noise = RNG.normal(size=(17, 17)).astype(np.float32)
     assert message("MatMul", [A, B], A @ B + noise, {}).count(";") == 1
+
+
+def test_nothing_is_said_of_few_values_that_fit_by_chance() -> None:
+    small = np.arange(5, dtype=np.int32)
+    got = small >= small[::-1]
+    got[:2] = True  # as with inputs exchanged, and unlike it elsewhere
+    attrs = {"T": as_dtype("int32")}
+    assert "exchanged" not in message("GreaterEqual", [small, small[::-1].copy()], got, attrs)
+    got = small >= 3
+    got[3] = False
+    assert "they are 0" not in message("GreaterEqual", [small, np.full_like(small, 3)], got, attrs)
+    off_by_one = np.array([3, 0, 2], np.int32)  # where 1 is right
+    assert message("Abs", [np.array([-3, -1, 2], np.int32)], off_by_one, attrs).count(";") == 1
+
+
+def test_rows_of_one_value_are_no_repeated_first_entry() -> None:
+    expected = result("Relu", [A[:, 0]], {})
+    got = np.full_like(expected, expected[0])
+    assert "repeats the first entry" not in message("Relu", [A[:, 0]], got, {})
+
+
+def test_no_error_or_limit_is_shown_that_is_no_number() -> None:
+    x = np.array([-1.0, 4.0, 9.0], np.float32)
+    with np.errstate(invalid="ignore"):
+        right = np.sqrt(x)
+    text = message("Sqrt", [x], np.where(x < 0, np.float32(0), right), {})
+    assert "got np.float32(0.0), expected np.float64(nan), for input -1.0" in text
+    text = message("Sqrt", [x], np.where(x > 5, np.float32(np.nan), right), {})
+    assert "expected np.float64(3.0) (limit " in text
+    assert "nan ULP" not in text
+
+
+def test_a_large_array_is_shown_where_it_is_wrong() -> None:
+    wrong = A.copy()
+    wrong[3, 14:16] = 7
+    with pytest.raises(WrongValuesError) as failed:
+        same(wrong, A, "the product of 17 rows")
+    assert str(failed.value).startswith("the product of 17 rows is wrong: 2 of 289 elements differ; at [3, 14]: got ")
+    assert str(failed.value).endswith(
+        "dimension 0, 3 of 17 differ and only indices of dimension 1, 14 to 15 of 17 differ"
+    )
+    with pytest.raises(WrongValuesError, match=r"the sum is \[1.0, 2.0\]; it must be \[1.0, 3.0\]"):
+        same(np.array([1.0, 2.0]), [1.0, 3.0], "the sum")
 
 
 def test_a_network_is_followed_to_the_first_node_that_differs() -> None:

@@ -56,6 +56,19 @@ def test_a_mutant_is_noticed_and_its_host_is_right_without_it() -> None:
     assert proof.first.startswith("forward/Relu/float32/")
 
 
+@pytest.mark.parametrize(
+    ("mutant", "case"),
+    [
+        ("sub-over-second", "aliasing/Sub/float32/read-after-"),
+        ("matmul-tensor-float-tiles", "forward/MatMul/float32/32x512_512x32"),
+    ],
+)
+def test_bugs_that_a_reader_of_the_guides_planted_are_noticed(mutant: str, case: str) -> None:
+    proof = prove(HOSTS["npu"].open(), MUTANTS[mutant], Options("npu"))
+    assert proof.ok, proof.problems
+    assert proof.first.startswith(case)
+
+
 def test_a_mutant_without_a_bug_is_not_noticed() -> None:
     harmless = dataclasses.replace(STRANGERS["queued-relu-nan"], name="harmless", bug=lambda c: c.true)
     proof = prove(HOSTS["npu"].open(), harmless, Options("npu"))

@@ -93,7 +93,8 @@ class Case:
     types: dtypes of the op's type attrs. level: the conformance level that a failure keeps from being reached.
     expected: whether a level is incomplete when the device has no kernel for it; asked_by: which one. networks: those
     that need it. isolate: run it in a process of its own. script: stand-alone Python that shows the same, where the
-    case can be written so. time_limits: how many times as long as others it may take.
+    case can be written so. time_limits: how many times as long as others it may take. of_graph: ops of a graph that the
+    case is about, by each of which it can be chosen.
     """
 
     suite: str
@@ -108,6 +109,7 @@ class Case:
     asked_by: str = LEVELS[-1]
     networks: tuple[str, ...] = ()
     time_limits: int = 1
+    of_graph: tuple[str, ...] = ()
 
     @property
     def dtype_label(self) -> str:

@@ -40,6 +40,7 @@ from timberframe_core.wording import counted
 
 if TYPE_CHECKING:
     from timberframe_conformance.reports.summary import Run
+    from timberframe_conformance.target import Target
 
 OK, FAILED, WRONG_CALL = 0, 1, 2
 
@@ -189,12 +190,19 @@ def _run(given: argparse.Namespace, console: Console) -> int:
         write_submission(given.submit, done, Path(options.profile) if options.profile else None, given.bench)
     if not done.results:
         raise UsageError(_why_none(options))
-    untried = sorted(set(options.ops) - {r.op for r in done.results})
-    if untried:
-        console.print(f"no case was selected of {', '.join(untried)}", highlight=False)
+    untried = set(options.ops) - {r.op for r in done.results}
+    if untried and (untried := untried - _of_graphs(target, options)):
+        console.print(f"no case was selected of {', '.join(sorted(untried))}", highlight=False)
     if given.require:
         return OK if done.reaches(given.require) else FAILED
     return FAILED if done.failed else OK
+
+
+def _of_graphs(target: Target, options: Options) -> set[str]:
+    """The ops of the graphs of all cases that the options ask for."""
+    from timberframe_conformance.collect import collect
+
+    return {op for case in collect(target, options) for op in case.of_graph}
 
 
 def _check_outputs(options: Options, given: argparse.Namespace) -> None:

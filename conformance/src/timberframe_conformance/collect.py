@@ -54,7 +54,7 @@ def collect(target: Target, options: Options) -> Iterator[Case]:
     matches = compile_keyword(options.keyword) if options.keyword else None
     for suite in _wanted(options):
         for case in suite(target, ops):
-            if not options.wants_op(case.op):
+            if not options.wants_op(case.op, case.of_graph):
                 continue
             if not options.wants_level(case.level):
                 continue

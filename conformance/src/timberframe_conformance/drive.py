@@ -66,7 +66,7 @@ def build(
                 continue
             constant = not fed or arg.name in constants or (known and arg.name in op.shape_inputs)
             values: list[Any] = list(value) if arg.is_list else [value]
-            made = [_input(built, x, constant, known, attrs.get(arg.type_attr or "")) for x in values]
+            made = [input_tensor(built, x, constant, known, attrs.get(arg.type_attr or "")) for x in values]
             inputs.append(made if arg.is_list else made[0])
         built.inputs = [t for x in inputs for t in (x if isinstance(x, list) else [x])]
         result = apply_op(op.name, inputs, attrs, name="case")
@@ -86,8 +86,12 @@ def _after(node: Any, reads: list[Any]) -> list[Any]:
         return [apply_op("ReadVariableOp", [r.op.inputs[0]], {"dtype": r.dtype}) for r in reads]
 
 
-def _input(built: Built, x: np.ndarray, constant: bool, known: bool, declared: Any) -> Any:
-    """declared: the dtype of the op's attr, which alone distinguishes quantized integers from others."""
+def input_tensor(built: Built, x: np.ndarray, constant: bool, known: bool, declared: Any) -> Any:
+    """A tensor of a graph with these values: a constant, or a placeholder with its feed.
+
+    known: it has a static shape. declared: the dtype of the op's attr, which alone distinguishes quantized integers
+    from others.
+    """
     dtype = _dtype(x, declared)
     if constant:
         return apply_op("Const", (), {"value": np.ascontiguousarray(x).reshape(x.shape), "dtype": dtype})
@@ -103,7 +107,7 @@ def _dtype(x: np.ndarray, declared: Any) -> DType:
 
 
 def variable(built: Built, value: Any, name: str, declared: Any = None) -> Any:
-    """The handle of a variable that the setup of `built` gives this value. declared: see `_input`."""
+    """The handle of a variable that the setup of `built` gives this value. declared: see `input_tensor`."""
     dtype = _dtype(value, declared)
     handle = apply_op("VarHandleOp", (), {"dtype": dtype, "shape": value.shape, "shared_name": name})
     start = apply_op("Placeholder", (), {"dtype": dtype, "shape": value.shape}, name="start")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,9 +50,10 @@ class Options:
         """The last of the levels that a run can reach."""
         return self.level if self.level in LEVELS else LEVELS[-1]
 
-    def wants_op(self, op: str) -> bool:
-        """Whether cases of an op are part of the run."""
-        return (not self.ops or op in self.ops) and in_share(op, self.share)
+    def wants_op(self, op: str, of_graph: Sequence[str] = ()) -> bool:
+        """Whether cases of an op are part of the run. of_graph: further ops by which they can be chosen."""
+        chosen = not self.ops or op in self.ops or not set(self.ops).isdisjoint(of_graph)
+        return chosen and in_share(op, self.share)
 
     def wants_suite(self, suite: str) -> bool:
         """Whether cases of a suite are part of the run."""

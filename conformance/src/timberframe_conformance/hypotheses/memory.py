@@ -6,17 +6,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from timberframe_conformance.hypotheses.wrong import Hypothesis, Wrong
+from timberframe_conformance.hypotheses.wrong import Hypothesis, Wrong, distinct
 
 _SMALL = 1e-6
 """Zeros in place of smaller numbers are rather an underflow than memory that nobody has written to."""
 
 
 def never_written(wrong: Wrong) -> Iterator[str]:
-    """Memory that no kernel wrote to is often 0; so is what underflows."""
-    if np.all(np.asarray(wrong.got)[wrong.wrong] == np.zeros((), wrong.dtype)):
+    """Memory that no kernel wrote to is often 0; so is what underflows, and one of few values by chance."""
+    right = np.asarray(wrong.expected)[wrong.wrong]
+    if wrong.dtype != bool and distinct(right) > 1 and np.all(wrong.got[wrong.wrong] == np.zeros((), wrong.dtype)):
         numbers = wrong.dtype.kind in "fc"
-        if numbers and np.all(np.abs(np.asarray(wrong.expected)[wrong.wrong]) < _SMALL):
+        if numbers and np.all(np.abs(right) < _SMALL):
             yield f"they are 0 where numbers below {_SMALL:g} are right"
         else:
             yield "they are 0, as memory is that nobody has written to"
@@ -41,8 +42,12 @@ def an_earlier_result(wrong: Wrong) -> Iterator[str]:
 
 
 def first_entry(wrong: Wrong) -> Iterator[str]:
-    """Each entry of the batch got what the first one has."""
-    if wrong.got.shape[:1] > (1,) and wrong.equals(np.broadcast_to(wrong.expected[:1], wrong.got.shape)):
+    """Each entry of the batch got what the first one has, which is more than a number."""
+    if (
+        wrong.got.shape[:1] > (1,)
+        and distinct(wrong.expected[:1]) > 1
+        and wrong.equals(np.broadcast_to(wrong.expected[:1], wrong.got.shape))
+    ):
         yield "repeats the first entry of dimension 0"
 
 

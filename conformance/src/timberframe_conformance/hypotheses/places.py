@@ -18,18 +18,27 @@ def places(wrong: Wrong) -> str:
     """The indices or the values for which elements differ, in words; empty where they follow neither."""
     if int(wrong.wrong.sum()) < LEAST:
         return ""
-    found = [*_along_dimensions(wrong), *_by_values(wrong)]
+    layout = str(wrong.attrs.get("data_format", ""))
+    found = [*_along_dimensions(wrong.wrong, layout), *_by_values(wrong)]
     return " and ".join(found[:2])
 
 
-def _along_dimensions(wrong: Wrong) -> Iterator[str]:
-    mask = wrong.wrong
+def places_in(mask: np.ndarray) -> str:
+    """The indices at which elements differ, in words; empty where they follow no pattern."""
+    return " and ".join([*_along_dimensions(mask)][:2]) if int(mask.sum()) >= LEAST else ""
+
+
+def _along_dimensions(mask: np.ndarray, layout: str = "") -> Iterator[str]:
+    """The indices that all differing elements share, in words, for each dimension in which not all indices have some.
+
+    layout: the letters of the dimensions, such as NHWC, where they have any.
+    """
     for axis, size in enumerate(mask.shape):
         at = np.flatnonzero(mask.any(axis=tuple(i for i in range(mask.ndim) if i != axis)))
         if not 0 < len(at) < size:
             continue
         first, last = int(at[0]), int(at[-1])
-        name = _name(wrong, axis)
+        name = _name(mask, axis, layout)
         if len(at) == last - first + 1:
             yield f"only {name} {first}{f' to {last}' if first < last else ''} of {size} differ"
         else:
@@ -38,10 +47,9 @@ def _along_dimensions(wrong: Wrong) -> Iterator[str]:
                 yield f"only every {step}th of {size} {name} differs, from {first} on"
 
 
-def _name(wrong: Wrong, axis: int) -> str:
+def _name(mask: np.ndarray, axis: int, layout: str) -> str:
     """The word for the indices of a dimension."""
-    layout = str(wrong.attrs.get("data_format", ""))
-    if len(layout) == wrong.got.ndim:
+    if len(layout) == mask.ndim:
         return {"N": "batch entries", "C": "channels", "H": "rows", "W": "columns", "D": "planes"}[layout[axis]]
     return f"indices of dimension {axis},"
 

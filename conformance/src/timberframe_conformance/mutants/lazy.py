@@ -27,6 +27,7 @@ from timberframe_conformance.mutants.base import Bug, Call, Mutant
 from timberframe_core.graph.inference import arg_ranges
 from timberframe_core.ops.definition import registry
 from timberframe_core.plugin.contracts import Value
+from timberframe_core.plugin.nodes import passed_inputs
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,17 @@ def _overwrite(c: Call, array: Any) -> None:
         array[...] = b""
     else:  # kernels in C do not ask whether an array is writeable
         ctypes.memset(array.ctypes.data, 0, array.nbytes)
+
+
+@lazy("writes-result", "writes zeros to the last input that another node made", "aliasing")
+def _(c: Call) -> Any:
+    for i, value in enumerate(c.true):
+        c.write(i, value)
+    positions = passed_inputs(c.node)
+    for i, array in reversed(list(zip(positions, c.passed, strict=True))):
+        if c.node.inputs[i].kind == "temp" and np.size(array) and array.any():
+            _overwrite(c, array)
+            break
 
 
 @lazy("past-end", "writes one element past the end of its output", "guards")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 
 from rich.console import Console
 from rich.markup import escape
@@ -20,6 +23,7 @@ from timberframe_conformance.mutants.base import BUILT
 from timberframe_conformance.mutants.lazy import DROPPED, EXCEPTIONS, LAZY_KERNELS, LazyKernel
 from timberframe_conformance.options import Options, in_share
 from timberframe_conformance.suites import SUITES
+from timberframe_conformance.suites.aliasing import makes_results
 from timberframe_conformance.suites.choice import has_kernel, trials_in
 from timberframe_conformance.target import REFERENCE, Target
 from timberframe_core.ops.definition import registry
@@ -35,6 +39,7 @@ NO_KERNEL = "the core carries the op out"
 NO_OUTPUT = "the op has no outputs"
 STREAM = "each run of the op draws other numbers"
 NO_DATA = "no input of the op is data"
+NO_RESULT = "no other node makes what the op takes, such as strings"
 NO_FAULTS = frozenset({NO_ERROR, NO_KERNEL, NO_OUTPUT, COPIES, ZEROS})
 """Excuses of kernels that do what they should: copies are what the op gives, and others raise its errors."""
 
@@ -57,6 +62,11 @@ class Finding:
     found: str = ""
     excuse: str = ""
     tried: int = 0
+
+    @property
+    def name(self) -> str:
+        """What was tried, as the list of exceptions has it."""
+        return f"{self.kernel} of {self.op}, by {self.suite} in {self.level}"
 
     def __str__(self) -> str:
         why = f": {self.excuse}" if self.excuse else ""
@@ -81,9 +91,9 @@ def print_lazy(console: Console) -> int:
 
 
 def report_lazy(device: str, share: str, console: Console) -> int:
-    """Plants lazy kernels into each op of a share; status 0 when none is missed for no reason.
+    """Plants lazy kernels into each op of a share; status 0 when none is missed, and those excused are the listed ones.
 
-    device: whose kernels they replace, that of the references by default.
+    device: whose kernels they replace; that of the references, which the list of exceptions is of, by default.
     """
     start = time.perf_counter()
     target = open_device(Options(device or REFERENCE))
@@ -94,6 +104,9 @@ def report_lazy(device: str, share: str, console: Console) -> int:
         findings.append(finding)
         if finding.is_missed:
             console.print(f"[red]missed[/]  {escape(str(finding))}", highlight=False)
+    wrong = [] if device else list(differs_from_list(findings, {op.name for op in ops}))
+    for text in wrong:
+        console.print(f"[red]{escape(text)}[/]", highlight=False)
     excused = [f for f in findings if f.is_exception and not f.is_missed]
     for reason, count in Counter(f.excuse for f in excused).most_common():
         console.print(f"[dim]not found[/]  {count} times: {escape(reason)}", highlight=False)
@@ -103,7 +116,31 @@ def report_lazy(device: str, share: str, console: Console) -> int:
         f"{missed} missed, in {time.perf_counter() - start:.1f} s",
         highlight=False,
     )
-    return 1 if missed else 0
+    return 1 if missed or wrong else 0
+
+
+EXCEPTIONS_FILE = "lazy_exceptions.json"
+
+
+@functools.cache
+def listed() -> dict[str, str]:
+    """The lazy kernels that the reference device's cases do not find, each with the reason.
+
+    `conformance/tools/lazy_exceptions.py` writes the list.
+    """
+    text = (files("timberframe_conformance") / "data" / EXCEPTIONS_FILE).read_text(encoding="utf-8")
+    return {name: reason for reason, names in json.loads(text).items() for name in names}
+
+
+def differs_from_list(findings: Sequence[Finding], ops: Collection[str]) -> Iterator[str]:
+    """What the exceptions among findings on some ops have that the list has not, or the other way round."""
+    now = {f.name: f.excuse for f in findings if f.is_exception and not f.is_missed}
+    before = {name: reason for name, reason in listed().items() if name.split(" of ", 1)[1].split(",")[0] in ops}
+    for name, reason in now.items():
+        if before.get(name) != reason:
+            yield f"not in data/{EXCEPTIONS_FILE}: {name}: {reason}"
+    for name in before.keys() - now.keys():
+        yield f"no exception any more, but in data/{EXCEPTIONS_FILE}: {name}"
 
 
 def prove_lazy(target: Target, ops: Sequence[OpDef], suites: Sequence[str] = ()) -> Iterator[Finding]:
@@ -158,6 +195,8 @@ def _excuse(kernel: LazyKernel, trials: Sequence[Trial]) -> str:
         return STREAM
     if not any(op.input_role(a) == "data" for a in op.inputs):
         return NO_DATA
+    if kernel.name == "writes-result" and not any(map(makes_results, trials)):
+        return NO_RESULT
     if (kernel.name, op.name) in EXCEPTIONS:
         return EXCEPTIONS[kernel.name, op.name]
     others = [] if all(t.asked_by for t in trials) else trials_in(op, trials[0].types)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +12,14 @@ from timberframe import Graph
 from timberframe import device as device_scope
 from timberframe_conformance import drive
 from timberframe_conformance.case import Case, Measured, NotApplicableError, WrongValuesError
-from timberframe_conformance.cases.trials import Trial, trial_case
+from timberframe_conformance.cases.trials import Trial, input_dtype, trial_case
+from timberframe_conformance.cases.types import allowed_types, type_attrs
 from timberframe_conformance.suites.choice import chosen, middling_or_small
 from timberframe_conformance.twin import Twin
 from timberframe_core.dtypes import as_dtype
 from timberframe_core.errors import NoKernelError, OpError
 from timberframe_core.graph.apply import apply_op
+from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
@@ -27,21 +30,27 @@ CHAIN = 3
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """For each op, in at most three dtypes: the checks of CHECKS that make sense for it."""
+    """For each op, in at most three dtypes: the checks of CHECKS that make sense for it, `read-after` once a level."""
+    once: set[tuple[str, str]] = set()
     for trial in chosen(target, ops, middling_or_small, dtypes=3):
         for what, run in CHECKS.items():
-            if applies(trial, what):
-                yield trial_case(SUITE, trial, run, f"{what}-{trial.detail}")
+            if not applies(trial, what) or (what == "read-after" and (trial.op.name, trial.level) in once):
+                continue
+            if what == "read-after" and not trial.asked_by:
+                once.add((trial.op.name, trial.level))
+            yield trial_case(SUITE, trial, run, f"{what}-{trial.detail}")
 
 
 def applies(trial: Trial, what: str) -> bool:
     """Whether the op can be called in this way at all."""
     op = trial.op
-    if op.stream is not None and what in ("read-again", "run-again", "chain"):
+    if op.stream is not None and what in ("read-again", "read-after", "run-again", "chain"):
         return False  # each run draws new numbers; see the random suite
     data = [a for a in op.inputs if op.input_role(a) == "data"] if op.outputs else []
     if what in ("read-again", "run-again"):
         return bool(data)
+    if what == "read-after":
+        return makes_results(trial)
     one_type = len({(a.type_attr, a.dtype, a.is_list) for a in data}) == 1
     if what == "same-input":
         shapes = {getattr(a, "shape", None) for a in trial.sample.inputs}
@@ -175,7 +184,86 @@ def _run_again(trial: Trial, case_id: str, target: Target) -> Measured | None:
     return None
 
 
-CHECKS = {"same-input": _same_input, "read-again": _read_again, "chain": _chain, "run-again": _run_again}
+MAKERS = ("BiasAdd", "AddV2", "LogicalOr")
+"""Ops that give what their first input is where the second has nothing but zeros. Few devices lack all of them."""
+
+
+def makes_results(trial: Trial) -> bool:
+    """Whether results of other nodes can be inputs of the op: none of MAKERS gives strings."""
+    data = [
+        input_dtype(arg, x, trial.types)
+        for arg, given in zip(trial.op.inputs, trial.sample.inputs, strict=True)
+        for x in (given if isinstance(given, Sequence) else [given])
+        if trial.op.input_role(arg) == "data"
+    ]
+    return bool(trial.op.outputs) and any(dtype != "string" for dtype in data)
+
+
+def _read_after(trial: Trial, case_id: str, target: Target) -> Measured | None:
+    """Inputs of the op that nodes of the same program make, and that others read after it ran, keep their values."""
+    arrays = trial.arrays(case_id)
+    attrs = trial.attrs(arrays)
+    built = drive.Built(Graph(), [], {})
+    made: list[_Made] = []
+    with built.graph.as_default(), device_scope(target.spec):
+        inputs: list[Any] = []
+        for arg, value in zip(trial.op.inputs, arrays, strict=True):
+            if arg.name in trial.op.shape_inputs:
+                inputs.append(value)
+                continue
+            given = attrs.get(arg.type_attr or "")
+            values: list[Any] = list(value) if arg.is_list else [value]
+            tensors = [_result(built, made, x, given, target) for x in values]
+            inputs.append(tensors if arg.is_list else tensors[0])
+        if not made:
+            raise NotApplicableError(f"the device has none of {', '.join(MAKERS)} for the op's inputs")
+        result = apply_op(trial.op.name, inputs, attrs)
+        with built.graph.control_dependencies([(result[0] if isinstance(result, list) else result).op]):
+            after = [apply_op(m.maker, [m.tensor, m.zeros]) for m in made]
+    with target.session(built.graph) as session:
+        known = session.run([m.tensor for m in made], built.feeds)
+        _, read = session.run([result, after], built.feeds)
+    for x, y in zip(read, known, strict=True):
+        equal(x, y, "read after the op ran, the result of another node that was its input")
+    return None
+
+
+@dataclass(frozen=True)
+class _Made:
+    """The result of a node of the op `maker`, and the zeros that it got."""
+
+    maker: str
+    tensor: Any
+    zeros: Any
+
+
+def _result(built: drive.Built, made: list[_Made], x: np.ndarray, declared: Any, target: Target) -> Any:
+    """A tensor with the values of x: the result of a node, which `made` gets, where the device has an op for it.
+
+    declared: the dtype of the op's attr.
+    """
+    fed = drive.input_tensor(built, x, False, True, declared)
+    for maker in MAKERS:
+        shape = x.shape[-1:] if maker == "BiasAdd" else x.shape
+        if (maker != "BiasAdd" or x.ndim > 1) and _gives(maker, fed.dtype.name, target):
+            zeros = drive.input_tensor(built, np.zeros(shape, x.dtype), False, True, declared)
+            made.append(_Made(maker, apply_op(maker, [fed, zeros]), zeros))
+            return made[-1].tensor
+    return fed
+
+
+def _gives(maker: str, dtype: str, target: Target) -> bool:
+    """Whether the device has a kernel of one of MAKERS in a dtype."""
+    op = registry.get(maker)
+    attrs, fixed = type_attrs(op), op.inputs[0].dtype
+    known = fixed.name == dtype if fixed is not None else dtype in allowed_types(attrs[0])
+    return known and target.supports(op, tuple((a.name, dtype) for a in attrs)) is None
+
+
+CHECKS = {
+    "same-input": _same_input, "read-again": _read_again, "read-after": _read_after, "chain": _chain,
+    "run-again": _run_again,
+}  # fmt: skip
 
 
 def regroup(trial: Trial, tensors: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:

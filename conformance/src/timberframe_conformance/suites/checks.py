@@ -12,6 +12,8 @@ import numpy as np
 
 import timberframe
 from timberframe_conformance.case import LEVELS, Case, Measured, NotApplicableError, WrongValuesError
+from timberframe_conformance.hypotheses.places import places_in
+from timberframe_conformance.tolerance.compare import differing
 from timberframe_core.ops.definition.opdef import OpDef
 
 if TYPE_CHECKING:
@@ -35,21 +37,25 @@ class Checks:
         self.suite = suite
         self.level = level
         self.expected = expected
-        self._found: list[tuple[str, str, str, Check]] = []
+        self._found: list[tuple[str, str, str, tuple[str, ...], Check]] = []
 
-    def __call__(self, op: str, detail: str, level: str = "") -> Callable[[Check], Check]:
-        """Adds a check for an op, or for a subject such as ``Graph``; it is called with the target and a graph."""
+    def __call__(self, op: str, detail: str, level: str = "", ops: tuple[str, ...] = ()) -> Callable[[Check], Check]:
+        """Adds a check for an op, or for a subject such as ``Graph``; it is called with the target and a graph.
+
+        ops: those of its graphs, by which it is chosen, too.
+        """
 
         def add(function: Check) -> Check:
-            self._found.append((op, detail, level or self.level, function))
+            self._found.append((op, detail, level or self.level, ops, function))
             return function
 
         return add
 
     def collect(self, target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
         """A case for each check."""
-        for op, detail, level, function in self._found:
-            yield Case(self.suite, op, (), detail, functools.partial(_run, function), level, self.expected)
+        for op, detail, level, of_graph, function in self._found:
+            run = functools.partial(_run, function)
+            yield Case(self.suite, op, (), detail, run, level, self.expected, of_graph=of_graph)
 
 
 def _run(function: Check, target: Target) -> Measured | None:
@@ -68,8 +74,18 @@ def same(got: Any, wanted: Any, what: str = "the result") -> None:
     """Raises WrongValuesError unless both are equal in shape and values."""
     y = np.asarray(wanted)
     x = np.asarray(got, object) if y.dtype == object else np.asarray(got)  # bytes of a scalar may end with zeros
-    if x.shape != y.shape or not np.array_equal(x, y):
-        raise WrongValuesError(f"{what} is {x.tolist()!r:.200}; it must be {y.tolist()!r:.200}")
+    if x.shape != y.shape or y.size <= SHOWN:
+        if x.shape != y.shape or not np.array_equal(x, y):
+            raise WrongValuesError(f"{what} is {x.tolist()!r:.200}; it must be {y.tolist()!r:.200}")
+        return
+    wrong = np.asarray(x != y)
+    if wrong.any():
+        where = places_in(wrong)
+        raise WrongValuesError(f"{what} is wrong: {differing(wrong, x, y)}{where and f'; {where}'}")
+
+
+SHOWN = 12
+"""Elements of an array that a message shows as a whole; of a larger one it says where it is wrong."""
 
 
 def in_threads(work: Callable[[int], None], count: int) -> None:

@@ -59,6 +59,8 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
         "dlpack-there-and-back": _dlpack_there_and_back,
         "dlpack-keeps-memory": _dlpack_keeps_memory,
     }
+    apart = not target.device.host_memory  # what uses the device's memory up is done in another process
+    yield _case(target, "allocator-loses-nothing", transfers.loses_nothing, isolate=apart)  # while none is in use
     for name, check in checks.items():
         yield _case(target, name, check)
     held = target.device.attributes.dtypes
@@ -71,7 +73,6 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
             yield Case(
                 SUITE, "Device", (("T", dtype),), f"copy-{layout}", check, LEVELS[0], expected, asked_by=LEVELS[0]
             )
-    apart = not target.device.host_memory  # for it may use the device's memory up
     yield _case(target, "allocator-gives-back", transfers.gives_back, isolate=apart)
 
 

@@ -30,7 +30,7 @@ def _integers(*shape: int, step: int = 1) -> np.ndarray:
     return ((np.arange(np.prod(shape)) * (2 * step + 1) % 7) - 3).astype(np.float32).reshape(shape)
 
 
-@check("Graph", "constants")
+@check("Graph", "constants", ops=("MatMul", "Relu"))
 def _constants(target: Target, graph: Any) -> None:
     """Graphs that differ in the values of a constant alone."""
     for size in SIZES:
@@ -45,7 +45,7 @@ def _constants(target: Target, graph: Any) -> None:
                     same(session.run(y, {fed: x}), np.maximum(x @ weights, 0), what)
 
 
-@check("Graph", "constants-of-one-graph")
+@check("Graph", "constants-of-one-graph", ops=("MatMul",))
 def _one_graph(target: Target, graph: Any) -> None:
     """Nodes of one graph that differ in the values of a constant alone, fetched one by one and together."""
     for size in SIZES:
@@ -60,7 +60,7 @@ def _one_graph(target: Target, graph: Any) -> None:
                 same(found, a @ w, f"product {i + 1} of {len(weights)}, fetched with the others,")
 
 
-@check("Graph", "batches-of-rows")
+@check("Graph", "batches-of-rows", ops=("MatMul", "BiasAdd", "Relu"))
 def _rows(target: Target, graph: Any) -> None:
     """A batch that changes from run to run, in one session and in a new one."""
     weights, bias = _integers(20, 32), _integers(32, step=2)
@@ -73,7 +73,7 @@ def _rows(target: Target, graph: Any) -> None:
                 same(session.run(y, {x: a}), np.maximum(a @ weights + bias, 0), f"a batch of {batch} rows")
 
 
-@check("Graph", "batches-of-images")
+@check("Graph", "batches-of-images", ops=("Conv2D", "Relu", "MaxPool"))
 def _images(target: Target, graph: Any) -> None:
     """As batches-of-rows, with a convolution and a pool."""
     filters = _integers(5, 5, 1, 3)
@@ -98,7 +98,7 @@ def _convolved(x: np.ndarray, filters: np.ndarray) -> np.ndarray:
     return found
 
 
-@check("Graph", "many-tensors")
+@check("Graph", "many-tensors", ops=("MatMul", "Relu"))
 def _many(target: Target, graph: Any) -> None:
     """Intermediate tensors that are alive at the same time and take more than 65,536 bytes together."""
     weights = [_integers(16, 16, step=s) for s in (1, 2, 3, 4)]
@@ -113,7 +113,7 @@ def _many(target: Target, graph: Any) -> None:
                 same(found, np.maximum(a @ w, 0), f"one of {len(weights)} results of {rows} rows")
 
 
-@check("Graph", "read-by-several")
+@check("Graph", "read-by-several", ops=("MatMul", "BiasAdd", "Relu"))
 def _read_by_several(target: Target, graph: Any) -> None:
     """Checks that a tensor that several nodes read is the same for each, in whatever order they run."""
     weights, bias = _integers(6, 8), _integers(8, step=2)
@@ -134,7 +134,7 @@ def _read_by_several(target: Target, graph: Any) -> None:
                 same(found, wanted[i], f"result {i + 1} of 5 that rest on one product")
 
 
-@check("Graph", "versions")
+@check("Graph", "versions", ops=("MatMul", "Conv2D"))
 def _versions(target: Target, graph: Any) -> None:
     """Weights in variables that change between runs, in two sessions that each have their own."""
     x, images = tf.placeholder(tf.float32, (None, 6)), tf.placeholder(tf.float32, (None, 6, 6, 1))
@@ -157,7 +157,7 @@ def _versions(target: Target, graph: Any) -> None:
                 same(found[1], _convolved(pictures, values[1]), f"the convolution in {what}")
 
 
-@check("Graph", "threads")
+@check("Graph", "threads", ops=("MatMul", "Relu"))
 def _threads(target: Target, graph: Any) -> None:
     """Numbers of threads, of which some do not divide the work."""
     weights = _integers(20, 32)
@@ -170,7 +170,7 @@ def _threads(target: Target, graph: Any) -> None:
                 same(session.run(y, {x: a}), np.maximum(a @ weights, 0), f"{batch} rows with {threads} threads")
 
 
-@check("Graph", "at-once")
+@check("Graph", "at-once", ops=("Conv2D", "MatMul", "Reshape", "Relu"))
 def _at_once(target: Target, graph: Any) -> None:
     """One program that several threads run at once, each on inputs of its own."""
     filters = [_integers(5, 5, 1, 3, step=s) for s in range(NODES)]
@@ -193,7 +193,7 @@ def _at_once(target: Target, graph: Any) -> None:
         in_threads(work, THREADS)
 
 
-@check("Graph", "windows", LEVELS[-1])
+@check("Graph", "windows", LEVELS[-1], ops=("MaxPool", "AvgPool"))
 def _windows(target: Target, graph: Any) -> None:
     """Pools that differ in their window alone, whose inputs and outputs have equal shapes."""
     a = 4 * _integers(2, 5, 6, 3)
@@ -208,7 +208,7 @@ def _windows(target: Target, graph: Any) -> None:
                 same(found, fold(taken, (4, 5)), f"a pool with windows of {height} x {width}")
 
 
-@check("Graph", "transposed", LEVELS[-1])
+@check("Graph", "transposed", LEVELS[-1], ops=("MatMul",))
 def _transposed(target: Target, graph: Any) -> None:
     """Products of square matrices that differ in what is transposed alone."""
     a, b = _integers(6, 6), _integers(6, 6, step=2)

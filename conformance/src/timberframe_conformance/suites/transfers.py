@@ -28,6 +28,16 @@ GIVEN_BACK, PARTS = 3, 16
 LEAST_PART = 1 << 16
 GIVING_BACK_SECONDS = 10
 
+TOGETHER, SMALL_BLOCKS = 14, 60
+"""Parts that are allocated at the same time, and smaller blocks after each of them."""
+MOST_FILLED = 1 << 30
+"""Bytes of memory that may be in use as a whole for a moment: more are a card's, which other processes use, too."""
+STEP = 1 << 14
+"""Bytes to which the size of the largest block is found."""
+TRIED, LOST, WHOLE = 3, 32, 0.75
+"""How often blocks are allocated and given back, the bytes of each whose loss is noticed, and the share of the largest
+block that must stay. So many blocks lose more than STEP."""
+
 
 def _numbers(seed: int, size: int) -> np.ndarray:
     return np.arange(seed, seed + size, dtype=np.float32)
@@ -105,6 +115,61 @@ def gives_back(target: Target) -> Measured | None:
         device.synchronize()  # what is dropped may be freed when the queue comes to it
         total += nbytes
     return None
+
+
+def loses_nothing(target: Target) -> Measured | None:
+    """All bytes of a block can be had again, in one piece with those around it.
+
+    The largest block that there can be must be as large after most of the memory was in use in blocks of odd sizes. A
+    driver that loses memory does so each time, unlike one that makes what it keeps, and other processes.
+    """
+    device: Any = target.device
+    if device.host_memory or device.is_cpu:
+        raise NotApplicableError("its memory is the host's, whose allocator is the system's")
+    if device.attributes.memory > MOST_FILLED:
+        raise NotApplicableError(f"other processes may need its memory, of more than {MOST_FILLED} bytes")
+    sizes = [_largest_block(device)]
+    for _ in range(TRIED):
+        blocks = _use_in_blocks(device, sizes[0] // PARTS)
+        sizes.append(_largest_block(device))
+        if sizes[-1] > max(sizes[-2] - LOST * blocks, sizes[0] * WHOLE):
+            return None
+    raise CaseFailedError(
+        f"the largest block that there can be has {sizes[0]} bytes, and {', '.join(map(str, sizes[1:]))} each time "
+        f"after {blocks} blocks of odd sizes were allocated and given back, while "
+        f"{device.allocator.statistics().used} bytes are said to be in use; all bytes of a block must be free again "
+        "when its last reference is dropped, in one piece with those around it"
+    )
+
+
+def _largest_block(device: Any) -> int:
+    """The size of the largest block that there can be now, less than STEP too small."""
+    device.synchronize()
+    least, most = 0, device.attributes.memory + 1
+    while most - least > STEP:
+        middle = (least + most) // 2
+        if _can_allocate(device.allocator, middle):
+            least = middle
+        else:
+            most = middle
+    return least
+
+
+def _use_in_blocks(device: Any, part: int) -> int:
+    """Has much of the memory in use, in parts with small blocks between them, and gives back every second block first.
+
+    Returns how many blocks there were; fewer where others use memory, too.
+    """
+    blocks: list[Any] = []
+    try:
+        for i in range(TOGETHER):
+            blocks.append(device.allocator.allocate(part - 2 * i - 1))
+            blocks += [device.allocator.allocate(61 * k + i + 1) for k in range(SMALL_BLOCKS)]
+    except ResourceExhaustedError:
+        pass
+    for block in blocks[::2] + blocks[1::2]:
+        block.close()
+    return len(blocks)
 
 
 def _largest(allocator: Any, nbytes: int) -> int:
@@ -331,4 +396,4 @@ CHECKS: Mapping[str, Callable[[Target], Measured | None]] = {
     "copies-concurrency": _in_several_threads,
     "synchronize": _synchronize,
 }
-"""Cases of the suite `device`, besides `gives_back`."""
+"""Cases of the suite `device`, besides `gives_back` and `loses_nothing`."""

@@ -259,10 +259,11 @@ def _report(
         in_ulp = float((errors.error / unit).flat[worst])
         limit = float((errors.allowed / unit).flat[worst])
     if errors.wrong.any():
-        text = f" (error {in_ulp:.4g} ULP, limit {limit:.4g} ULP)"
+        known = [f"{name} {x:.4g} ULP" for name, x in (("error", in_ulp), ("limit", limit)) if np.isfinite(x)]
+        text = f" ({', '.join(known)})" if np.isfinite(expected.flat[worst]) and known else ""
         measured.max_ulp, measured.limit = in_ulp, limit
         raise WrongValuesError(_message(i, count, errors.wrong, got, expected, inputs, text, worst), measured)
-    if measured.max_ulp is None or in_ulp >= measured.max_ulp:
+    if np.isfinite(limit) and (measured.max_ulp is None or in_ulp >= measured.max_ulp):
         measured.max_ulp, measured.limit = in_ulp, limit
         measured.worst = _point(inputs, expected.shape, worst)
 
@@ -272,12 +273,18 @@ def _message(
     at: int | None = None,
 ) -> str:  # fmt: skip
     at = int(np.argmax(wrong)) if at is None else at
-    index = [int(k) for k in np.unravel_index(at, wrong.shape)]
     where = f"output {i} " if count > 1 else ""
     point = _point(inputs, wrong.shape, at)
+    return f"{where}{differing(wrong, got, expected, at)}{text}{', for ' + point if point else ''}"
+
+
+def differing(wrong: np.ndarray, got: Any, expected: np.ndarray, at: int | None = None) -> str:
+    """Says how many elements are wrong, and what one of them is and must be: the one at `at`, or the first."""
+    at = int(np.argmax(wrong)) if at is None else at
+    index = [int(k) for k in np.unravel_index(at, wrong.shape)]
     return (
-        f"{where}{int(wrong.sum())} of {wrong.size} elements differ; at {index}: got {np.asarray(got).flat[at]!r}, "
-        f"expected {expected.flat[at]!r}{text}{', for ' + point if point else ''}"
+        f"{int(wrong.sum())} of {wrong.size} elements differ; at {index}: got {np.asarray(got).flat[at]!r}, "
+        f"expected {expected.flat[at]!r}"
     )
 
 

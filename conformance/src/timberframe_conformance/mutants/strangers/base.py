@@ -17,6 +17,8 @@ from timberframe_core.plugin.contracts import KernelNode, Part
 PLUGIN = "conformance-strangers"
 REPORT = "a vendor's report, bug {}"
 """Of a vendor who tried the suite with bugs of its own."""
+READER = "a reader of the guides"
+"""Who planted bugs without having seen the suite."""
 
 
 @dataclass(frozen=True)

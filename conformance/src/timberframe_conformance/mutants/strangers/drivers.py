@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_conformance.mutants.strangers.base import REPORT, planted
+from timberframe_conformance.mutants.strangers.base import READER, REPORT, planted
 from timberframe_conformance.replacements import Replacements
 
 _kept: list[Any] = []
@@ -228,6 +228,26 @@ def _(r: Replacements, host: Any) -> None:
         return lambda self, nbytes: take(self, nbytes if nbytes < 64 else nbytes - nbytes % 64)
 
     r.replace(host.part("driver").Arena, "take", make)
+
+
+@planted("free-keeps-record", "each part that is given back leaves a record of 64 bytes in the arena", READER, "memory")
+def _(r: Replacements, host: Any) -> None:
+    def make(free: Any) -> Any:
+        def recording(self: Any, start: int, size: int) -> None:
+            free(self, start, size)
+            self._first(64)
+
+        return recording
+
+    r.replace(host.part("driver").Arena, "free", make)
+
+
+@planted("free-keeps-rest", "what small sizes were rounded up by is lost when they are given back", READER, "memory")
+def _(r: Replacements, host: Any) -> None:
+    def make(free: Any) -> Any:
+        return lambda self, start, size: free(self, start, size - 64 if 64 < size < 4096 else size)
+
+    r.replace(host.part("driver").Arena, "free", make)
 
 
 @planted(

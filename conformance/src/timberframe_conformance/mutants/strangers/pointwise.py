@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_conformance.mutants.base import Call
-from timberframe_conformance.mutants.strangers.base import stranger
+from timberframe_conformance.mutants.strangers.base import READER, stranger
 
 _first_size: dict[Any, int] = {}
 
@@ -135,6 +135,13 @@ def _(c: Call) -> Any:
 def _(c: Call) -> Any:
     gradients, features = c.inputs
     return np.where(features >= 0, gradients, c.true[0])
+
+
+@stranger("sub-over-second", "Sub", "the result lies over the second operand where a node made that", READER)
+def _(c: Call) -> Any:
+    c.write(0, c.true[0])
+    if c.node.inputs[1].kind == "temp" and c.passed[1].shape == c.true[0].shape:
+        c.passed[1][...] = c.true[0]
 
 
 @stranger("add-n-of-two", "AddN", "terms after the second are left out", "onnxruntime-ggml 0.2.0: Max of three inputs")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_conformance.mutants.base import Call
-from timberframe_conformance.mutants.strangers.base import REPORT, planted, stranger
+from timberframe_conformance.mutants.strangers.base import READER, REPORT, planted, stranger
 from timberframe_conformance.replacements import Replacements
 
 _first_rows: dict[Any, int] = {}
@@ -69,13 +69,26 @@ def _(c: Call) -> Any:
     c.passed[0][...] = 0
 
 
+def _tensor_float(x: np.ndarray) -> np.ndarray:
+    """Rounded to ten bits of fraction."""
+    bits = np.ascontiguousarray(x).view(np.uint32)
+    return np.where(np.isfinite(x), ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32), x)
+
+
 @stranger("matmul-tensor-float", "MatMul", "operands are rounded to ten bits of fraction", "ROCm/rocWMMA#604")
 def _(c: Call) -> Any:
-    def rounded(x: np.ndarray) -> np.ndarray:
-        bits = np.ascontiguousarray(x).view(np.uint32)
-        return np.where(np.isfinite(x), ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32), x)
+    return c.reference(*map(_tensor_float, c.inputs))
 
-    return c.reference(*map(rounded, c.inputs))
+
+@stranger(
+    "matmul-tensor-float-tiles", "MatMul",
+    "operands are rounded to ten bits of fraction where there are 256 terms or more in whole tiles of sixteen", READER,
+)  # fmt: skip
+def _(c: Call) -> Any:
+    a, b = _factors(c)
+    if a.shape[1] < 256 or any(n % 16 for n in (*a.shape, b.shape[1])):
+        return c.true
+    return c.reference(*map(_tensor_float, c.inputs))
 
 
 @stranger(

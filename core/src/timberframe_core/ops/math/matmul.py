@@ -138,6 +138,20 @@ def _matmul_samples() -> Iterable[Sample]:
     yield Sample([Arg((3, 5)), Arg((5, 2))], {"grad_a": True, "grad_b": True})
     for rows, depth, columns in _LARGE_SIZES:
         yield Sample([Arg((rows, depth)), Arg((depth, columns))], types={"T": _FAST})
+    for depth in (64, 512):
+        yield Sample([Arg(values=_selection(32, depth)), Arg((depth, 32))])
+
+
+def _selection(rows: int, depth: int) -> Any:
+    """A matrix of zeros with a one in each row, at different places.
+
+    A product with it has rows of the other matrix, and is off by far more than its bound if these were rounded to fewer
+    bits: such errors of many terms cancel each other, while the bound grows with their number. Its sizes are multiples
+    of those that units for products of matrices in fewer bits take.
+    """
+    chosen = np.zeros((rows, depth))
+    chosen[np.arange(rows), (7 * np.arange(rows) + 3) % depth] = 1
+    return chosen
 
 
 def _matmul_errors() -> Iterable[ErrorSample]:
