@@ -6,7 +6,6 @@ uvicorn hosts it on one machine; any host of ASGI applications can.
 from __future__ import annotations
 
 import logging
-import re
 import uuid
 from collections.abc import Mapping
 from typing import Any
@@ -16,11 +15,11 @@ from timberframe_serving.codes import as_op_error, http_status, shown
 from timberframe_serving.http import open_inference, tensorflow_serving
 from timberframe_serving.http.messages import Receive, Request, Response, Send
 from timberframe_serving.http.page import page
+from timberframe_serving.http.refusal import REQUEST_ID
 from timberframe_serving.json_tensors import dumps
 from timberframe_serving.service import Service
 
 _log = logging.getLogger(__name__)
-_REQUEST_ID = re.compile(rb"[\w.:/+=\-]{1,128}")
 _OPEN = ("/v2/health/live", "/v2/health/ready", "/healthz", "/readyz", "/")
 """Paths that need no key: what watches a server has none, and the page holds nothing that it does not ask for."""
 _METRICS = ("/metrics", "/monitoring/prometheus/metrics")
@@ -56,6 +55,10 @@ class Application:
         await response.send(send, further)
 
     def _log(self, scope: Mapping[str, Any], status: int, identifier: bytes, error: OpError | None) -> None:
+        # A server that has too much to do has no time to say so of each request.
+        level = logging.WARNING if status >= 500 else logging.DEBUG if status == 429 else logging.INFO
+        if not _log.isEnabledFor(level):
+            return
         facts = {
             "request_id": (identifier or uuid.uuid4().hex.encode()).decode(),
             "method": scope["method"],
@@ -64,10 +67,7 @@ class Application:
         }
         if error is not None:
             facts["error"] = shown(str(error))
-        level = logging.WARNING if status >= 500 else logging.DEBUG if status == 429 else logging.INFO
-        _log.log(
-            level, "request", extra=facts
-        )  # a server that has too much to do has no time to say so of each request
+        _log.log(level, "request", extra=facts)
 
     async def _answer(self, request: Request, path: str) -> Response:
         service = self._service
@@ -92,7 +92,7 @@ class Application:
 def _identifier(request: Request) -> bytes:
     """Returns the request's own id where it has one that can be repeated in a header and a log."""
     value = (request.header(b"x-request-id") or "").encode("latin-1")
-    return value if _REQUEST_ID.fullmatch(value) else b""
+    return value if REQUEST_ID.fullmatch(value) else b""
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:
