@@ -149,3 +149,17 @@ def test_grpc_refuses_with_its_own_code(full: Full) -> None:
     with pytest.raises(grpc.RpcError, match="1 rows wait; at most 1 may") as caught:
         full.server.rpc(PREDICTION, asked, serving("PredictResponse"), [("x-api-key", "secret")])
     assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+def test_answers_come_in_the_order_of_requests_when_a_quick_model_gets_busy(
+    full: Full, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full.gate.set()
+    monkeypatch.setattr("timberframe_serving.batching.QUICK", 1.0)
+    many = json.dumps({"instances": [[i, i] for i in range(4)]}).encode()
+    with socket.create_connection(("127.0.0.1", full.server.server.http_port), timeout=10) as connection:
+        for _ in range(3):
+            connection.sendall(head(length=len(many)) + many + head() + GOOD + head("/v1/nothing") + GOOD)
+            answers = [received(connection) for _ in range(3)]
+            assert [a[0][9:12] for a in answers] == [b"200", b"200", b"404"]
+            assert [len(json.loads(a[1]).get("predictions", [])) for a in answers] == [4, 1, 0]

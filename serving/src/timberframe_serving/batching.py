@@ -117,6 +117,8 @@ class Batcher:
         self._lock = threading.Lock()
         """The lock of what lanes hold, `_ready` and `_running`: the event loop and the pool's threads change them."""
         self._timer: asyncio.TimerHandle | None = None
+        self._at_once_last = True
+        """Whether the last request was computed on the event loop itself."""
         self._capacity = settings.max_batch_size * settings.max_enqueued_batches
 
     @property
@@ -124,18 +126,29 @@ class Batcher:
         """Returns the number of rows that wait."""
         return sum(lane.rows for lane in self._lanes.values())
 
-    def submit(self, signature: Signature, arrays: Arrays, batched: bool) -> Arrays | asyncio.Future[Arrays]:
+    @property
+    def quick(self) -> bool:
+        """Returns whether a request would most likely be computed at once: the last one was, and none is in the way."""
+        return self._at_once_last and not self._running
+
+    def submit(
+        self, signature: Signature, arrays: Arrays, batched: bool, may_wait: bool = True
+    ) -> Arrays | asyncio.Future[Arrays]:
         """Returns the outputs for these inputs, or where it has to wait their future.
 
-        batched: whether rows of several requests may be put together. Raises what the model raises, and
+        batched: whether rows of several requests may be put together. may_wait: else asyncio.CancelledError is raised
+        where it has to. Raises what the model raises, and
         ResourceExhaustedError at once where too many wait. A request whose future is cancelled before it is computed is
         not computed.
         """
         lane, rows = self._lane(signature, arrays, batched)
         with self._lock:
             at_once = not lane.running and not lane.waiting and lane.costs.get(rows.bit_length(), 1.0) < QUICK
+        self._at_once_last = at_once
         if at_once:
             return self._at_once(lane, arrays, rows)
+        if not may_wait:
+            raise asyncio.CancelledError
         if lane.rows + max(rows, 1) > self._capacity and lane.waiting:
             raise self._full(lane)
         task = _Task(arrays, rows, time.perf_counter(), asyncio.get_running_loop().create_future())

@@ -19,6 +19,11 @@ from timberframe_serving.warmup import batch_sizes, recorded_requests, try_signa
 Wait = Callable[["asyncio.Future[Arrays]"], Awaitable[Arrays]]
 
 
+async def at_once(future: asyncio.Future[Arrays]) -> Arrays:
+    """Stands for no wait at all: `Servable.run` computes at once, or raises asyncio.CancelledError and does nothing."""
+    raise asyncio.CancelledError
+
+
 class Servable:
     """A loaded version: its signatures, and the requests that are in it.
 
@@ -95,7 +100,8 @@ class Servable:
         arrays = signature.arranged(given, self.model)
         self.in_flight += 1
         try:
-            found = self._batcher.submit(signature, arrays, self.together.get(signature.name, False))
+            together = self.together.get(signature.name, False)
+            found = self._batcher.submit(signature, arrays, together, may_wait=wait is not at_once)
             if isinstance(found, asyncio.Future):
                 found = await (found if wait is None else wait(found))
         finally:
@@ -108,6 +114,11 @@ class Servable:
         """Raises ResourceExhaustedError where too many requests wait for another one to be worth reading."""
         if self._batcher is not None:
             self._batcher.check_room()
+
+    @property
+    def quick(self) -> bool:
+        """Returns whether a request would most likely be computed at once."""
+        return self._batcher is not None and self._batcher.quick
 
     @property
     def waiting(self) -> int:

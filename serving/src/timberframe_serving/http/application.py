@@ -6,6 +6,7 @@ uvicorn hosts it on one machine; any host of ASGI applications can.
 from __future__ import annotations
 
 import logging
+import re
 import uuid
 from collections.abc import Mapping
 from typing import Any
@@ -15,11 +16,11 @@ from timberframe_serving.codes import as_op_error, http_status, shown
 from timberframe_serving.http import open_inference, tensorflow_serving
 from timberframe_serving.http.messages import Receive, Request, Response, Send
 from timberframe_serving.http.page import page
-from timberframe_serving.http.refusal import REQUEST_ID
 from timberframe_serving.json_tensors import dumps
 from timberframe_serving.service import Service
 
 _log = logging.getLogger(__name__)
+REQUEST_ID = re.compile(rb"[\w.:/+=\-]{1,128}")
 _OPEN = ("/v2/health/live", "/v2/health/ready", "/healthz", "/readyz", "/")
 """Paths that need no key: what watches a server has none, and the page holds nothing that it does not ask for."""
 _METRICS = ("/metrics", "/monitoring/prometheus/metrics")
@@ -39,30 +40,34 @@ class Application:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1003})
             return
-        request = Request(scope, receive, self._service.limits)
+        response = await self.respond(Request(scope, receive, self._service.limits), scope["path"])
+        await response.send(send)
+
+    async def respond(self, request: Request, path: str) -> Response:
+        """Returns the response to a request, with all its headers but the length; errors are responses, too."""
         identifier = _identifier(request)
         error: OpError | None = None
         try:
-            response = await self._answer(request, scope["path"])
+            response = await self._answer(request, path)
         except Exception as raised:
             error = as_op_error(raised)
             response = Response(dumps({"error": shown(str(error))}), http_status(error))
         further = [(b"x-request-id", identifier)] if identifier else []
         if error is not None or self._access_log:
-            self._log(scope, response.status, identifier, error)
+            self._log(request.method, path, response.status, identifier, error)
             if response.status in (413, 408):
                 further.append((b"connection", b"close"))
-        await response.send(send, further)
+        return Response(response.body, response.status, [*response.headers, *further]) if further else response
 
-    def _log(self, scope: Mapping[str, Any], status: int, identifier: bytes, error: OpError | None) -> None:
+    def _log(self, method: str, path: str, status: int, identifier: bytes, error: OpError | None) -> None:
         # A server that has too much to do has no time to say so of each request.
         level = logging.WARNING if status >= 500 else logging.DEBUG if status == 429 else logging.INFO
         if not _log.isEnabledFor(level):
             return
         facts = {
             "request_id": (identifier or uuid.uuid4().hex.encode()).decode(),
-            "method": scope["method"],
-            "path": scope["path"][:500],
+            "method": method,
+            "path": path[:500],
             "status": status,
         }
         if error is not None:

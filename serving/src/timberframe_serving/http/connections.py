@@ -1,31 +1,34 @@
-"""Connections: closed when a request's head does not come, and refused by their heads while a model has too much to do.
+"""Connections: closed when a request's head does not come, and answered at once where that can be.
 
-uvicorn itself would keep the first for ever, and make a task and a scope for each of the second.
+uvicorn itself would keep the first for ever, and make a task, an event and messages for each of the second.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-Refuse = Callable[[bytes, Sequence[tuple[bytes, bytes]]], bytes | None]
+from timberframe_serving.http.direct import Direct
+
+_PATIENCE = 1.0
+"""Seconds after which a request whose body has not come is left to the application, which says so."""
 
 
-def protocol(seconds: float, refuse: Refuse) -> type[asyncio.Protocol]:
+def protocol(seconds: float, direct: Direct) -> type[asyncio.Protocol]:
     """Returns uvicorn's protocol with a limit of the seconds until a connection has brought the head of a request.
 
-    refuse: returns the answer to a POST's target and headers that nothing more is to be done for, or None.
+    direct: answers what needs no host.
     """
 
     class Limited(HttpToolsProtocol):
-        """uvicorn's protocol with a limit of time, and early refusals."""
+        """uvicorn's protocol with a limit of time, and direct answers."""
 
         _timer: asyncio.TimerHandle | None = None
-        _refusal: bytes | None = None
-        _keeps = True
+        _answer: bytes | bool = False
+        """The answer that waits for the end of its request, or whether it is to be made then."""
+        _body = b""
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -37,25 +40,57 @@ def protocol(seconds: float, refuse: Refuse) -> type[asyncio.Protocol]:
 
         def on_headers_complete(self) -> None:
             self._end()
-            self._refusal = self._refused()
-            if self._refusal is None:
+            waits = self.cycle is not None and not self.cycle.response_complete  # answers come in order
+            if waits or self.flow.write_paused or self.parser.get_method() != b"POST":
+                self._answer = False
+            else:
+                self._answer = direct.begin(self.url, self.headers)
+            if self._answer is False:
                 super().on_headers_complete()
             else:
-                self._begin()  # its body must come in time all the same
+                self._body = b""
+                self._timer = self.loop.call_later(min(seconds, _PATIENCE), self._late)
 
         def on_body(self, body: bytes) -> None:
-            if self._refusal is None:
+            if self._answer is False:
                 super().on_body(body)
+            elif self._answer is True:
+                self._body += body
 
         def on_message_complete(self) -> None:
-            if self._refusal is None:
+            if self._answer is False:
                 super().on_message_complete()
                 return
-            # Not sooner: many clients read only when they have written all.
             self._end()
-            self.transport.write(self._refusal)
-            self._refusal = None
-            if self._keeps:
+            # A refusal, too, goes only now: many clients read when they have written all.
+            answer = direct.answer(self.url, self.headers, self._body) if self._answer is True else self._answer
+            self._answer = False
+            if isinstance(answer, bytes):
+                self._write(answer)
+                return
+            self._hand_over()
+            super().on_message_complete()
+
+        def _hand_over(self) -> None:
+            """Has the application answer, as if the head and what there is of the body had only just come."""
+            self._answer = False
+            super().on_headers_complete()
+            if self._body:
+                super().on_body(self._body)
+
+        def _late(self) -> None:
+            self._timer = None
+            if isinstance(self._answer, bytes):
+                self._write(self._answer)
+                self.transport.close()
+            else:
+                self._hand_over()
+
+        def _write(self, answer: bytes) -> None:
+            line, _, rest = answer.partition(b"\r\n")
+            further = b"".join([b"%b: %b\r\n" % header for header in self.server_state.default_headers])
+            self.transport.write(b"%b\r\n%b%b" % (line, further, rest))
+            if self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive():
                 self.on_response_complete()
             else:
                 self.transport.close()
@@ -63,14 +98,6 @@ def protocol(seconds: float, refuse: Refuse) -> type[asyncio.Protocol]:
         def connection_lost(self, exc: Exception | None) -> None:
             self._end()
             super().connection_lost(exc)
-
-        def _refused(self) -> bytes | None:
-            """Returns the refusal of the request whose head is here, if it is to be refused."""
-            waits = self.cycle is not None and not self.cycle.response_complete  # answers come in order
-            if waits or self.expect_100_continue or self.parser.get_method() != b"POST":
-                return None
-            self._keeps = self.parser.get_http_version() != "1.0" and bool(self.parser.should_keep_alive())
-            return refuse(self.url, self.headers)
 
         def _begin(self) -> None:
             self._end()

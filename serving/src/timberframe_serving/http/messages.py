@@ -26,10 +26,10 @@ class Response:
     status: int = 200
     headers: Sequence[tuple[bytes, bytes]] = (JSON,)
 
-    async def send(self, send: Send, further: Sequence[tuple[bytes, bytes]] = ()) -> None:
-        """Sends it. further: headers that every response has."""
+    async def send(self, send: Send) -> None:
+        """Sends it."""
         length = (b"content-length", str(len(self.body)).encode())
-        await send({"type": "http.response.start", "status": self.status, "headers": [*self.headers, length, *further]})
+        await send({"type": "http.response.start", "status": self.status, "headers": [*self.headers, length]})
         await send({"type": "http.response.body", "body": self.body})
 
 
