@@ -31,7 +31,14 @@ async def serve(given: Sequence[str] | None = None) -> None:
         metrics,
         flags.manager_settings(found),
     )
-    service = Service(manager, metrics, flags.keys(found), flags.limits(found), found.allow_model_control)
+    service = Service(
+        manager,
+        metrics,
+        flags.keys(found),
+        flags.limits(found),
+        found.allow_model_control,
+        tracing=flags.tracing(found),
+    )
     await Server(service, flags.hosting(found)).run()
 
 

@@ -17,6 +17,7 @@ from timberframe_serving.models import LoadSettings
 from timberframe_serving.repository import ModelSettings, models_in, read_configuration, read_file
 from timberframe_serving.server import Hosting
 from timberframe_serving.service import Keys, Limits
+from timberframe_serving.tracing import Tracing
 
 
 def _switch(text: str) -> bool:
@@ -75,6 +76,7 @@ def _add_hosting(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--tls_client_authority_file", type=Path, help="in PEM; clients must have certificates of it")
     group.add_argument("--access_log", action="store_true", help="logs every request of HTTP, not only refused ones")
     group.add_argument("--log_level", default="info", choices=["debug", "info", "warning", "error"])
+    group.add_argument("--otlp_traces_endpoint", help="sends spans of OpenTelemetry, as to http://HOST:4318/v1/traces")
     group.add_argument("--shutdown_seconds", type=float, default=30, help="for requests in progress (%(default)s)")
 
 
@@ -167,6 +169,11 @@ def limits(flags: argparse.Namespace) -> Limits:
 def keys(flags: argparse.Namespace) -> Keys:
     """Returns who may ask."""
     return Keys() if flags.api_keys_file is None else Keys.read(flags.api_keys_file)
+
+
+def tracing(flags: argparse.Namespace) -> Tracing | None:
+    """Returns what makes spans, where they are asked for."""
+    return Tracing.to(flags.otlp_traces_endpoint) if flags.otlp_traces_endpoint else None
 
 
 def hosting(flags: argparse.Namespace) -> Hosting:

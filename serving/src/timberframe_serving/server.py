@@ -96,6 +96,8 @@ class Server:
         await asyncio.wait(self._tasks, timeout=self._hosting.stop_seconds)
         await self.service.manager.close()
         self.service.recorder.close()
+        if self.service.tracing is not None:
+            await asyncio.to_thread(self.service.tracing.close)
 
     async def _begin_http(self) -> _QuietServer | None:
         hosting = self._hosting

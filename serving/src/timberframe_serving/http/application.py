@@ -45,6 +45,19 @@ class Application:
 
     async def respond(self, request: Request, path: str) -> Response:
         """Returns the response to a request, with all its headers but the length; errors are responses, too."""
+        tracing = self._service.tracing
+        if tracing is None:
+            return (await self._responded(request, path))[0]
+        sent = {name: value for name in ("traceparent", "tracestate") if (value := request.header(name.encode()))}
+        facts = {"http.request.method": request.method, "url.path": path[:500]}
+        with tracing.request(request.method, sent, **facts) as span:
+            response, error = await self._responded(request, path)
+            span.set_attribute("http.response.status_code", response.status)
+            if error is not None:
+                tracing.failed(span, error)
+        return response
+
+    async def _responded(self, request: Request, path: str) -> tuple[Response, OpError | None]:
         identifier = _identifier(request)
         error: OpError | None = None
         try:
@@ -57,7 +70,9 @@ class Application:
             self._log(request.method, path, response.status, identifier, error)
             if response.status in (413, 408):
                 further.append((b"connection", b"close"))
-        return Response(response.body, response.status, [*response.headers, *further]) if further else response
+        if further:
+            response = Response(response.body, response.status, [*response.headers, *further])
+        return response, error
 
     def _log(self, method: str, path: str, status: int, identifier: bytes, error: OpError | None) -> None:
         # A server that has too much to do has no time to say so of each request.

@@ -33,19 +33,29 @@ def handlers(service: Service, name: str, methods: Mapping[str, tuple[Any, Metho
 
 def _handler(service: Service, path: str, kind: Any, answer: Method, needs_key: bool) -> Any:
     async def handle(data: bytes, context: Any) -> bytes:
+        if service.tracing is None:
+            return (await answered(data, context))[0]
+        sent = {k: str(_text(v)) for k, v in context.invocation_metadata() or ()}
+        with service.tracing.request(path[1:], sent, **{"rpc.system.name": "grpc", "rpc.method": path[1:]}) as span:
+            response, error = await answered(data, context)
+            if error is not None:
+                service.tracing.failed(span, error)
+            return response
+
+    async def answered(data: bytes, context: Any) -> tuple[bytes, OpError | None]:
         try:
             if needs_key and service.keys.digests:
                 sent = dict(context.invocation_metadata() or ())
                 service.keys.check(_text(sent.get("authorization")), _text(sent.get("x-api-key")))
             response = await answer(parse(kind, data))
             serialized: bytes = response.SerializeToString()
-            return serialized
+            return serialized, None
         except Exception as raised:
             error = as_op_error(raised)
         _log_error(path, context, error)
         context.set_code(_CODES[error.error_code])  # `abort` would raise once more, which takes as long as an answer
         context.set_details(shown(str(error)))
-        return b""
+        return b"", error
 
     return handle
 
