@@ -159,6 +159,8 @@ endif
 	@time $(BIN)/python frontend/tests/killing/kill_writer.py --kills 200 --everywhere
 	@echo "== killed trainings"
 	@time $(BIN)/python frontend/tests/killing/kill_training.py --kills 50 --everywhere
+	@echo "== 1,000 hostile requests to a server, drawn anew for each commit"
+	@time $(BIN)/python serving/tests/hostile.py --count 1000 --seed $$(git rev-parse HEAD)
 ifneq ($(RAY),)
 	@echo "== killed workers and parameter servers"
 	@time $(BIN)/python plugins/ray/tests/kills.py --kills 100

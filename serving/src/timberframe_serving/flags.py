@@ -26,6 +26,15 @@ def _switch(text: str) -> bool:
     return text.lower() in ("true", "1")
 
 
+def _replicas(text: str) -> tuple[int, int]:
+    least, _, most = text.partition(":")
+    if not all(n.isascii() and n.isdecimal() for n in (least, most or least)) or not 1 <= int(least) <= int(
+        most or least
+    ):
+        raise argparse.ArgumentTypeError(f"is {text!r}; a number of replicas, or MIN:MAX, is required")
+    return int(least), int(most or least)
+
+
 def _add_models(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("models")
     group.add_argument("--model_name", default="default", help="the name of the only model (%(default)s)")
@@ -76,6 +85,8 @@ def _add_hosting(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--tls_client_authority_file", type=Path, help="in PEM; clients must have certificates of it")
     group.add_argument("--access_log", action="store_true", help="logs every request of HTTP, not only refused ones")
     group.add_argument("--log_level", default="info", choices=["debug", "info", "warning", "error"])
+    group.add_argument("--ray", type=_replicas, metavar="REPLICAS",
+                       help="serves HTTP on a cluster of Ray, such as 2, or 1:4 by the load")  # fmt: skip
     group.add_argument("--otlp_traces_endpoint", help="sends spans of OpenTelemetry, as to http://HOST:4318/v1/traces")
     group.add_argument("--shutdown_seconds", type=float, default=30, help="for requests in progress (%(default)s)")
 
@@ -92,6 +103,10 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         parser.error("one of --model_base_path, --model_config_file and --model_repository is required")
     if (found.tls_certificate_file is None) != (found.tls_key_file is None):
         parser.error("--tls_certificate_file and --tls_key_file are required together")
+    if found.ray and not found.rest_api_port:
+        parser.error("--rest_api_port is required for --ray, which serves HTTP alone")
+    if found.ray and (found.tls_client_authority_file or found.model_config_file_poll_wait_seconds):
+        parser.error("--tls_client_authority_file and --model_config_file_poll_wait_seconds are not for --ray")
     if not found.port and not found.rest_api_port:
         parser.error("--port or --rest_api_port is required")
     return found
