@@ -65,6 +65,26 @@ class BatchingSettings:
                 f"max_batch_size, {self.max_batch_size}"
             )
 
+    @classmethod
+    def of(cls, message: Any, what: str, enabled: bool = True) -> BatchingSettings:
+        """Returns those of a BatchingParameters message; raises InvalidArgumentError for what is not supported.
+
+        what: names the message in errors.
+        """
+        if message.pad_variable_length_inputs:
+            raise InvalidArgumentError(f"{what}: pad_variable_length_inputs is not supported; leave it out")
+        named: dict[str, Any] = {
+            name: getattr(message, name).value
+            for name in ("max_batch_size", "max_enqueued_batches", "num_batch_threads")
+            if message.HasField(name)
+        }
+        if message.HasField("batch_timeout_micros"):
+            named["batch_timeout"] = message.batch_timeout_micros.value / 1e6
+        if message.allowed_batch_sizes:
+            named["allowed_batch_sizes"] = tuple(message.allowed_batch_sizes)
+            named.setdefault("max_batch_size", message.allowed_batch_sizes[-1])
+        return cls(enabled=enabled, **named)
+
     def padded(self, rows: int) -> int:
         """Returns how many rows a batch of so many gets."""
         return next((size for size in self.allowed_batch_sizes if size >= rows), rows)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from timberframe_core.config import SessionConfig
 from timberframe_core.errors import InvalidArgumentError, MissingFileError
@@ -147,20 +146,10 @@ def batching_settings(flags: argparse.Namespace) -> BatchingSettings:
         return BatchingSettings(enabled=flags.enable_batching)
     file = flags.batching_parameters_file
     data = read_file(file, "batching_parameters_file")
-    given: Any = parse_text(data, messages.serving("BatchingParameters"), f"batching_parameters_file '{file}'")
-    named: dict[str, Any] = {
-        name: getattr(given, name).value
-        for name in ("max_batch_size", "max_enqueued_batches", "num_batch_threads")
-        if given.HasField(name)
-    }
-    if given.pad_variable_length_inputs:
-        raise InvalidArgumentError(f"batching_parameters_file '{file}': pad_variable_length_inputs is not supported")
-    if given.HasField("batch_timeout_micros"):
-        named["batch_timeout"] = given.batch_timeout_micros.value / 1e6
-    if given.allowed_batch_sizes:
-        named["allowed_batch_sizes"] = tuple(given.allowed_batch_sizes)
-        named.setdefault("max_batch_size", given.allowed_batch_sizes[-1])
-    return BatchingSettings(enabled=flags.enable_batching, **named)
+    what = f"batching_parameters_file '{file}'"
+    return BatchingSettings.of(
+        parse_text(data, messages.serving("BatchingParameters"), what), what, flags.enable_batching
+    )
 
 
 def manager_settings(flags: argparse.Namespace) -> ManagerSettings:

@@ -8,7 +8,6 @@ import logging
 import signal
 import threading
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from timberframe_core.errors import UnavailableError
@@ -86,10 +85,10 @@ def on_ray(arguments: Sequence[str]) -> None:
     replicas do not start.
     """
     found = flags.parse(arguments)
-    stop = threading.Event()
-    for sign in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(sign, lambda *_: stop.set())
     serve = _started(found)
+    stop = threading.Event()
+    for sign in (signal.SIGTERM, signal.SIGINT):  # after Ray, which has handlers of its own
+        signal.signal(sign, lambda *_: stop.set())
     try:
         serve.run(_deployment(serve, found, arguments), name=_NAME, route_prefix="/")
         _log.info("listens", extra={"http_port": found.rest_api_port, "replicas": found.ray})
@@ -142,5 +141,9 @@ def _deployment(serve: Any, found: argparse.Namespace, arguments: Sequence[str])
         options["autoscaling_config"] = {
             "min_replicas": least, "max_replicas": most, "initial_replicas": least, "target_ongoing_requests": target,
         }  # fmt: skip
-    made = serve.deployment(serve.ingress(partial(Hosted, list(arguments)))())
+
+    def build() -> Hosted:
+        return Hosted(arguments)
+
+    made = serve.deployment(serve.ingress(build)())
     return made.options(**options).bind()
