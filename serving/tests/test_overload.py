@@ -58,6 +58,15 @@ class Full:
     def _ask(self) -> None:
         self.answers.append(self.server.http(PREDICT, GOOD, {"x-api-key": "secret"})[:2])
 
+    def empty(self) -> None:
+        """Lets the model go on, and returns when nothing is left in the server."""
+        self.gate.set()
+        (servable,) = self.server.service.servables()
+        end = time.monotonic() + 20
+        while servable.coming and time.monotonic() < end:
+            time.sleep(0.01)
+        assert servable.coming == 0
+
     def end(self) -> None:
         """Lets the model go on, and returns when all that was accepted is answered."""
         self.gate.set()
@@ -104,7 +113,7 @@ def test_a_full_queue_refuses_with_429_and_the_connection_goes_on(full: Full, ca
             assert text.startswith(b"HTTP/1.1 429 ")
             assert b"\r\nx-request-id: r-7\r\n" in text
             assert b"\r\ncontent-type: application/json\r\n" in text
-            assert "1 rows wait; at most 1 may" in json.loads(body)["error"]
+            assert "2 requests are being answered; at most 2 may" in json.loads(body)["error"]
         connection.sendall((head() + GOOD) * 3)
         assert all(received(connection)[0].startswith(b"HTTP/1.1 429 ") for _ in range(3))
         metrics = full.server.http("/metrics", headers={"x-api-key": "secret"})[1].decode()
@@ -154,7 +163,7 @@ def test_grpc_refuses_with_its_own_code(full: Full) -> None:
 def test_answers_come_in_the_order_of_requests_when_a_quick_model_gets_busy(
     full: Full, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    full.gate.set()
+    full.empty()
     monkeypatch.setattr("timberframe_serving.batching.QUICK", 1.0)
     many = json.dumps({"instances": [[i, i] for i in range(4)]}).encode()
     with socket.create_connection(("127.0.0.1", full.server.server.http_port), timeout=10) as connection:
@@ -163,3 +172,32 @@ def test_answers_come_in_the_order_of_requests_when_a_quick_model_gets_busy(
             answers = [received(connection) for _ in range(3)]
             assert [a[0][9:12] for a in answers] == [b"200", b"200", b"404"]
             assert [len(json.loads(a[1]).get("predictions", [])) for a in answers] == [4, 1, 0]
+
+
+def test_of_many_that_come_at_once_no_more_are_let_in_than_there_is_room(full: Full) -> None:
+    full.empty()
+    full.gate.clear()
+    (servable,) = full.server.service.servables()
+    connections = [socket.create_connection(("127.0.0.1", full.server.server.http_port), timeout=10) for _ in range(40)]
+    most: list[int] = []
+
+    async def at_once() -> None:
+        for connection in connections:  # while the loop is busy with this
+            connection.sendall(head() + GOOD)
+        time.sleep(0.3)
+
+    full.server.call(at_once())
+    for connection in connections:
+        connection.settimeout(0.5)
+    refused = 0
+    for connection in connections:
+        try:
+            refused += received(connection)[0].startswith(b"HTTP/1.1 429 ")
+        except TimeoutError:
+            most.append(servable.coming)
+    full.gate.set()
+    for connection in connections:
+        connection.close()
+    assert refused == 38
+    assert most
+    assert max(most) <= 2

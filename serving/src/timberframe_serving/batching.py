@@ -181,8 +181,17 @@ class Batcher:
         self._start()
         return task.future
 
-    def check_room(self) -> None:
-        """Raises ResourceExhaustedError where a queue is full: a look that costs less than reading a request."""
+    def check_room(self, coming: int = 0) -> None:
+        """Raises ResourceExhaustedError where a queue is full: a look that costs less than reading a request.
+
+        coming: how many requests are on their way here, or here; with as many as run and wait at most, it is full, too.
+        """
+        most = self._capacity + self._settings.max_batch_size * self._settings.num_batch_threads
+        if coming >= most:
+            raise ResourceExhaustedError(
+                f"predict '{self._model}': {coming} requests are being answered; at most {most} may "
+                "(max_batch_size times max_enqueued_batches, and the batches that run)"
+            )
         with self._lock:
             full = next((lane for lane in self._ready if lane.rows >= self._capacity), None)
         if full is not None:

@@ -38,6 +38,8 @@ class Servable:
         self.together: dict[str, bool] = {}
         """By signature: whether rows of several requests may be computed together."""
         self.in_flight = 0
+        self.coming = 0
+        """Requests that have been let in by their heads and are not answered yet."""
         self._costs: dict[str, Costs] = {}
         self._close = loaded.close
         self._idle = asyncio.Event()
@@ -114,6 +116,14 @@ class Servable:
         """Raises ResourceExhaustedError where too many requests wait for another one to be worth reading."""
         if self._batcher is not None:
             self._batcher.check_room()
+
+    def check_entrance(self) -> None:
+        """Raises ResourceExhaustedError where a request that comes now would find no room.
+
+        Of hundreds that come at the same moment, each would find the room that is there before the first has taken it.
+        """
+        if self._batcher is not None:
+            self._batcher.check_room(self.coming)
 
     @property
     def quick(self) -> bool:

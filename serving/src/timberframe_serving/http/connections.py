@@ -11,6 +11,7 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from timberframe_serving.http.direct import Direct
+from timberframe_serving.servable import Servable
 
 _PATIENCE = 1.0
 """Seconds after which a request whose body has not come is left to the application, which says so."""
@@ -29,6 +30,9 @@ def protocol(seconds: float, direct: Direct) -> type[asyncio.Protocol]:
         _answer: bytes | bool = False
         """The answer that waits for the end of its request, or whether it is to be made then."""
         _body = b""
+        _servable: Servable | None = None
+        _inside: Servable | None = None
+        """The model that counts the request which the application answers."""
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -43,9 +47,11 @@ def protocol(seconds: float, direct: Direct) -> type[asyncio.Protocol]:
             waits = self.cycle is not None and not self.cycle.response_complete  # answers come in order
             if waits or self.flow.write_paused or self.parser.get_method() != b"POST":
                 self._answer = False
-            else:
-                self._answer = direct.begin(self.url, self.headers)
+                super().on_headers_complete()
+                return
+            self._answer, self._servable = direct.begin(self.url, self.headers)
             if self._answer is False:
+                self._enter()
                 super().on_headers_complete()
             else:
                 self._body = b""
@@ -74,6 +80,7 @@ def protocol(seconds: float, direct: Direct) -> type[asyncio.Protocol]:
         def _hand_over(self) -> None:
             """Has the application answer, as if the head and what there is of the body had only just come."""
             self._answer = False
+            self._enter()
             super().on_headers_complete()
             if self._body:
                 super().on_body(self._body)
@@ -95,8 +102,24 @@ def protocol(seconds: float, direct: Direct) -> type[asyncio.Protocol]:
             else:
                 self.transport.close()
 
+        def _enter(self) -> None:
+            """Counts a request of the application's for its model, until it is answered or its client is gone."""
+            if self._servable is not None:
+                self._servable.coming += 1
+                self._inside = self._servable
+
+        def _leave(self) -> None:
+            if self._inside is not None:
+                self._inside.coming -= 1
+                self._inside = None
+
+        def on_response_complete(self) -> None:
+            self._leave()
+            super().on_response_complete()
+
         def connection_lost(self, exc: Exception | None) -> None:
             self._end()
+            self._leave()
             super().connection_lost(exc)
 
         def _begin(self) -> None:

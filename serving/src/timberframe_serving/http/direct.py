@@ -12,14 +12,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 
 from timberframe_core.errors import OpError, ResourceExhaustedError
 from timberframe_serving.codes import code_name, http_status, shown
 from timberframe_serving.http.application import REQUEST_ID, Application
 from timberframe_serving.http.messages import JSON, Request, Response
 from timberframe_serving.json_tensors import dumps
-from timberframe_serving.servable import at_once
+from timberframe_serving.servable import Servable, at_once
 from timberframe_serving.service import Service
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -29,6 +29,19 @@ _COMPUTED = re.compile(rb"/v1%b:(?:predict|classify|regress)|/v2%b/infer" % (_MO
 _MOST_BYTES = 1 << 16
 _ELSEWHERE = (b"transfer-encoding", b"content-encoding", b"expect", b"upgrade")
 _LINES = {s.value: b"HTTP/1.1 %d %b\r\n" % (s.value, s.phrase.encode()) for s in HTTPStatus}
+
+
+class Begun(NamedTuple):
+    """The fate of a request: its answer, or whether `Direct.answer` may have one when the body is here; and its model.
+
+    Without both, the application answers.
+    """
+
+    answer: bytes | bool
+    servable: Servable | None = None
+
+
+_ELSE = Begun(False)
 
 
 @dataclass
@@ -49,27 +62,24 @@ class Direct:
     def __init__(self, application: Application, service: Service) -> None:
         self._application, self._service = application, service
 
-    def begin(self, url: bytes, headers: Headers) -> bytes | bool:
-        """Returns the answer where the head suffices for it; else whether `answer` may have one when the body is here.
-
-        headers: with names in small letters.
-        """
+    def begin(self, url: bytes, headers: Headers) -> Begun:
+        """Returns what is to become of a request whose head is here. headers: with names in small letters."""
         found = _COMPUTED.fullmatch(url)
         if found is None:
-            return False
+            return _ELSE
         given = dict(headers)
         length = given.get(b"content-length", b"")
         if not length.isdigit() or int(length) > self._service.limits.body_bytes or any(n in given for n in _ELSEWHERE):
-            return False
+            return _ELSE
         model, version = found[1] or found[3], found[2] or found[4]
         try:
             servable = self._service.manager.servable(model.decode(), int(version) if version else None)
-            servable.check_room()
+            servable.check_entrance()
         except ResourceExhaustedError as error:
-            return self._refused(servable.model, given, error) or False
+            return Begun(self._refused(servable.model, given, error) or False)
         except OpError:
-            return False
-        return servable.quick and int(length) <= _MOST_BYTES
+            return _ELSE
+        return Begun(servable.quick and int(length) <= _MOST_BYTES, servable)
 
     def _refused(self, name: str, headers: Mapping[bytes, bytes], error: OpError) -> bytes | None:
         """Returns a refusal as the application words it, in a quarter of the time; None where the key is wrong, too."""
