@@ -56,6 +56,8 @@ class Run:
         for swap in range(1, self._swaps + 1):
             while self.share < swap / (self._swaps + 1):
                 await asyncio.sleep(0.05)
+            if self.share >= 1:
+                return  # the machine was too slow for as many
             await asyncio.to_thread(save, self._base.parent / "new", SIZES, swap)
             if swap % 10 == 0:
                 (self._base.parent / "new" / "saved_model.pb").write_bytes(b"damaged")
@@ -88,7 +90,7 @@ async def soak(base: Path, seconds: float, requests: int, swaps: int) -> list[st
         changing = asyncio.ensure_future(run.change())
         await run.load(http)
         await changing
-    print(f"{len(run.result.good)} answers, {len(run.result.refused)} failures, {swaps} swaps")
+    print(f"{len(run.result.good)} answers, {len(run.result.refused)} failures, {len(run.held)} swaps")
     for what, values in zip(("MB", "threads", "open files"), zip(*run.held, strict=True), strict=True):
         print(f"{what}: {values[0]} at first, {values[-1]} at last, {min(values)} to {max(values)}")
     return judged(run)
