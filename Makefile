@@ -20,6 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 PEERS := .venv-peers
 RELEASE := .venv-release
+SERVING := .venv-serving
 BIN := $(VENV)/bin
 # On a terminal pip and Sphinx show how far they are; a log has their warnings and errors alone.
 QUIET := $(if $(MAKE_TERMOUT),,--quiet)
@@ -159,7 +160,15 @@ endif
 	@time $(BIN)/python frontend/tests/killing/kill_writer.py --kills 200 --everywhere
 	@echo "== killed trainings"
 	@time $(BIN)/python frontend/tests/killing/kill_training.py --kills 50 --everywhere
+	@echo "== 1,000 hostile requests to a server, drawn anew for each commit"
+	@time $(BIN)/python serving/tests/hostile.py --count 1000 --seed $$(git rev-parse HEAD)
+	@echo "== versions swapped under load; an hour of it: --minutes 60"
+	@time $(BIN)/python serving/tests/soak.py --requests 100000 --swaps 20
 ifneq ($(RAY),)
+	@$(MAKE) --no-print-directory $(SERVING)/stamp
+	@echo "== a replica of Ray Serve killed under load, and spans of OpenTelemetry"
+	@time $(SERVING)/bin/python serving/tests/kill_replica.py
+	@time $(SERVING)/bin/python -m pytest serving/tests/test_tracing.py
 	@echo "== killed workers and parameter servers"
 	@time $(BIN)/python plugins/ray/tests/kills.py --kills 100
 	@echo "== conformance on a worker of a cluster"
@@ -229,6 +238,15 @@ $(PEERS)/stamp: $(STAMPS)/cpu requirements-peers.txt
 	@time $(PEERS)/bin/python $(INSTALL) $(ABOVE:%=-e ./%)
 	@touch $@
 
+# Ray Serve brings much; the environment has all else from that of the tests.
+$(SERVING)/stamp: $(STAMPS)/above requirements-serving.txt
+	@echo "== installing Ray Serve and OpenTelemetry into $(SERVING)"
+	@time $(PYTHON) -m venv $(SERVING)
+	@echo "import site; site.addsitedir('$$(echo $(abspath $(VENV))/lib/python*/site-packages)')" \
+	  > $$(echo $(SERVING)/lib/python*/site-packages)/timberframe-tests.pth
+	@time $(SERVING)/bin/python $(INSTALL) -r requirements-serving.txt
+	@touch $@
+
 release: $(RELEASE)/stamp
 	@echo "== wheels"
 	@time $(RELEASE)/bin/python release/wheels.py
@@ -254,4 +272,4 @@ try-gpu-script: release setup
 	@time OUT=$(GPU_TRIAL) PYTHON=$(abspath $(BIN)/python) plugins/cuda/tests/on_gpu.sh --emulated
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(RELEASE) $(GPU_TRIAL) .gpu plugins/cpu/build docs/build dist
+	rm -rf $(VENV) $(PEERS) $(RELEASE) $(SERVING) $(GPU_TRIAL) .gpu plugins/cpu/build docs/build dist

@@ -87,6 +87,10 @@ class HttpConnection(asyncio.Protocol):
         if self._waiting is not None:
             self._waiting.set_result("lost")
 
+    def close(self) -> None:
+        """Closes the connection."""
+        self._transport.close()
+
     def ask(self) -> Awaitable[str]:
         """Sends the request; what it returns is the status."""
         self._waiting = asyncio.get_running_loop().create_future()

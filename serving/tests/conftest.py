@@ -81,6 +81,7 @@ class Running:
             given.get("manager", ManagerSettings(poll_interval=0.05, drain_seconds=10)),
         )
         self.service = Service(manager, metrics, given.get("keys", Keys()), given.get("limits", Limits()))
+        self.service.tracing = given.get("tracing")
         hosting = given.get("hosting", Hosting(http_port=0, grpc_port=0, stop_seconds=5))
         self.server = Server(self.service, hosting)
         self.loop = asyncio.get_running_loop()

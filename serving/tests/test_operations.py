@@ -219,6 +219,45 @@ def test_a_configuration_file_is_watched(serve: Any, helpers: Any, tmp_path: Pat
     assert server.http("/v1/models/a:predict", BODY)[0] == 404
 
 
+OWN = """model_config_list {
+  config { name: "plain" base_path: "plain" }
+  config { name: "elsewhere" base_path: "elsewhere" runtime { device: "/device:ACME:7" } }
+  config { name: "narrow" base_path: "narrow" runtime { memory_limit { key: "CPU" value: 1000 } } }
+  config { name: "patient" base_path: "patient" runtime {
+    intra_op_parallelism_threads: 1 batching_parameters { batch_timeout_micros { value: 400000 } } } }
+}"""
+
+
+@pytest.mark.usefixtures("nothing_is_quick")
+def test_a_model_has_a_device_memory_and_batching_of_its_own(serve: Any, helpers: Any, tmp_path: Path) -> None:
+    for name in ("plain", "elsewhere", "narrow", "patient"):
+        helpers.save(tmp_path / name / "1", 2.0)
+    file = tmp_path / "models.config"
+    file.write_text(OWN)
+    server = serve(flags.read_configuration(file))
+    for name in ("plain", "patient"):
+        begin = time.monotonic()
+        assert server.http(f"/v1/models/{name}:predict", BODY)[:2] == (200, {"predictions": [[2.0, 4.0]]})
+    assert time.monotonic() - begin >= 0.4
+    for name, words in (("elsewhere", "ACME"), ("narrow", "1000")):
+        status, answer, _ = server.http(f"/v1/models/{name}:predict", {"instances": [[1, 2]] * 1000})
+        assert status in (429, 503)
+        assert words in answer["error"]
+
+
+def test_what_a_model_has_of_its_own_must_be_possible(tmp_path: Path) -> None:
+    file = tmp_path / "models.config"
+    for wrong, words in (
+        ("intra_op_parallelism_threads: -1", "intra_op_parallelism_threads is -1; at least 0 is required"),
+        ('memory_limit { key: "CPU" value: -5 }', "memory_limit of CPU is -5; at least 0 is required"),
+        ("batching_parameters { max_batch_size { value: 0 } }", "max_batch_size is 0; at least 1 is required"),
+        ("speed: 3", "speed"),
+    ):
+        file.write_text(f'model_config_list {{ config {{ name: "a" base_path: "a" runtime {{ {wrong} }} }} }}')
+        with pytest.raises(InvalidArgumentError, match=words):
+            flags.read_configuration(file)
+
+
 def test_a_port_that_is_taken_is_an_error(serve: Any, helpers: Any, tmp_path: Path, doubling: Any) -> None:
     helpers.save(tmp_path / "double" / "1", 2.0)
     with pytest.raises(OpError, match="cannot listen on 127"):

@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from timberframe_core.errors import OpError
 from timberframe_serving import flags
 from timberframe_serving.logs import set_up
-from timberframe_serving.manager import Manager
-from timberframe_serving.metrics import Metrics
+from timberframe_serving.replicas import on_ray, service_of
 from timberframe_serving.server import Server
-from timberframe_serving.service import Service
 
 _SWITCH_SECONDS = 0.0005
 """How long a thread that loads a version keeps the interpreter while requests wait; Python's own is ten times that."""
@@ -23,16 +21,7 @@ async def serve(given: Sequence[str] | None = None) -> None:
     """Serves with these flags, by default those of the command line, until a signal ends it."""
     found = flags.parse(given)
     set_up(found.log_level)
-    metrics = Metrics()
-    manager = Manager(
-        flags.models(found),
-        flags.load_settings(found),
-        flags.batching_settings(found),
-        metrics,
-        flags.manager_settings(found),
-    )
-    service = Service(manager, metrics, flags.keys(found), flags.limits(found), found.allow_model_control)
-    await Server(service, flags.hosting(found)).run()
+    await Server(service_of(found), flags.hosting(found)).run()
 
 
 def main() -> None:
@@ -41,7 +30,10 @@ def main() -> None:
     gc.collect()
     gc.freeze()  # modules live as long as the server: collections need not look at them
     try:
-        _run()
+        if flags.parse().ray:
+            on_ray(sys.argv[1:])
+        else:
+            _run()
     except OpError as error:
         raise SystemExit(f"timberframe_serving: {error}") from None
 

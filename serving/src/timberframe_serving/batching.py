@@ -65,6 +65,26 @@ class BatchingSettings:
                 f"max_batch_size, {self.max_batch_size}"
             )
 
+    @classmethod
+    def of(cls, message: Any, what: str, enabled: bool = True) -> BatchingSettings:
+        """Returns those of a BatchingParameters message; raises InvalidArgumentError for what is not supported.
+
+        what: names the message in errors.
+        """
+        if message.pad_variable_length_inputs:
+            raise InvalidArgumentError(f"{what}: pad_variable_length_inputs is not supported; leave it out")
+        named: dict[str, Any] = {
+            name: getattr(message, name).value
+            for name in ("max_batch_size", "max_enqueued_batches", "num_batch_threads")
+            if message.HasField(name)
+        }
+        if message.HasField("batch_timeout_micros"):
+            named["batch_timeout"] = message.batch_timeout_micros.value / 1e6
+        if message.allowed_batch_sizes:
+            named["allowed_batch_sizes"] = tuple(message.allowed_batch_sizes)
+            named.setdefault("max_batch_size", message.allowed_batch_sizes[-1])
+        return cls(enabled=enabled, **named)
+
     def padded(self, rows: int) -> int:
         """Returns how many rows a batch of so many gets."""
         return next((size for size in self.allowed_batch_sizes if size >= rows), rows)
@@ -117,6 +137,8 @@ class Batcher:
         self._lock = threading.Lock()
         """The lock of what lanes hold, `_ready` and `_running`: the event loop and the pool's threads change them."""
         self._timer: asyncio.TimerHandle | None = None
+        self._at_once_last = True
+        """Whether the last request was computed on the event loop itself."""
         self._capacity = settings.max_batch_size * settings.max_enqueued_batches
 
     @property
@@ -124,18 +146,29 @@ class Batcher:
         """Returns the number of rows that wait."""
         return sum(lane.rows for lane in self._lanes.values())
 
-    def submit(self, signature: Signature, arrays: Arrays, batched: bool) -> Arrays | asyncio.Future[Arrays]:
+    @property
+    def quick(self) -> bool:
+        """Returns whether a request would most likely be computed at once: the last one was, and none is in the way."""
+        return self._at_once_last and not self._running
+
+    def submit(
+        self, signature: Signature, arrays: Arrays, batched: bool, may_wait: bool = True
+    ) -> Arrays | asyncio.Future[Arrays]:
         """Returns the outputs for these inputs, or where it has to wait their future.
 
-        batched: whether rows of several requests may be put together. Raises what the model raises, and
+        batched: whether rows of several requests may be put together. may_wait: else asyncio.CancelledError is raised
+        where it has to. Raises what the model raises, and
         ResourceExhaustedError at once where too many wait. A request whose future is cancelled before it is computed is
         not computed.
         """
         lane, rows = self._lane(signature, arrays, batched)
         with self._lock:
             at_once = not lane.running and not lane.waiting and lane.costs.get(rows.bit_length(), 1.0) < QUICK
+        self._at_once_last = at_once
         if at_once:
             return self._at_once(lane, arrays, rows)
+        if not may_wait:
+            raise asyncio.CancelledError
         if lane.rows + max(rows, 1) > self._capacity and lane.waiting:
             raise self._full(lane)
         task = _Task(arrays, rows, time.perf_counter(), asyncio.get_running_loop().create_future())
@@ -148,8 +181,17 @@ class Batcher:
         self._start()
         return task.future
 
-    def check_room(self) -> None:
-        """Raises ResourceExhaustedError where a queue is full: a look that costs less than reading a request."""
+    def check_room(self, coming: int = 0) -> None:
+        """Raises ResourceExhaustedError where a queue is full: a look that costs less than reading a request.
+
+        coming: how many requests are on their way here, or here; with as many as run and wait at most, it is full, too.
+        """
+        most = self._capacity + self._settings.max_batch_size * self._settings.num_batch_threads
+        if coming >= most:
+            raise ResourceExhaustedError(
+                f"predict '{self._model}': {coming} requests are being answered; at most {most} may "
+                "(max_batch_size times max_enqueued_batches, and the batches that run)"
+            )
         with self._lock:
             full = next((lane for lane in self._ready if lane.rows >= self._capacity), None)
         if full is not None:

@@ -6,7 +6,13 @@ import logging
 from collections.abc import Mapping
 
 from timberframe_core import errors
-from timberframe_core.errors import InternalError, InvalidArgumentError, OpError, ResourceExhaustedError
+from timberframe_core.errors import (
+    DeadlineExceededError,
+    InternalError,
+    InvalidArgumentError,
+    OpError,
+    ResourceExhaustedError,
+)
 
 HTTP_STATUS: Mapping[int, int] = {
     errors.OK: 200,
@@ -41,9 +47,15 @@ class BodyTooLargeError(ResourceExhaustedError):
     """A request's body is larger than the server takes; HTTP has a status of its own for it."""
 
 
+class BodyTooSlowError(DeadlineExceededError):
+    """A request's body did not come in time: the client's fault, which HTTP has a status of its own for."""
+
+
 def http_status(error: OpError) -> int:
     """Returns the HTTP status of an error."""
-    return 413 if isinstance(error, BodyTooLargeError) else HTTP_STATUS.get(error.error_code, 500)
+    if isinstance(error, BodyTooLargeError | BodyTooSlowError):
+        return 413 if isinstance(error, BodyTooLargeError) else 408
+    return HTTP_STATUS.get(error.error_code, 500)
 
 
 def code_name(code: int) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from timberframe_core.config import SessionConfig
 from timberframe_core.errors import InvalidArgumentError, MissingFileError
@@ -17,12 +16,22 @@ from timberframe_serving.models import LoadSettings
 from timberframe_serving.repository import ModelSettings, models_in, read_configuration, read_file
 from timberframe_serving.server import Hosting
 from timberframe_serving.service import Keys, Limits
+from timberframe_serving.tracing import Tracing
 
 
 def _switch(text: str) -> bool:
     if text.lower() not in ("true", "false", "1", "0"):
         raise argparse.ArgumentTypeError(f"is {text!r}; true or false is required")
     return text.lower() in ("true", "1")
+
+
+def _replicas(text: str) -> tuple[int, int]:
+    least, _, most = text.partition(":")
+    if not all(n.isascii() and n.isdecimal() for n in (least, most or least)) or not 1 <= int(least) <= int(
+        most or least
+    ):
+        raise argparse.ArgumentTypeError(f"is {text!r}; a number of replicas, or MIN:MAX, is required")
+    return int(least), int(most or least)
 
 
 def _add_models(parser: argparse.ArgumentParser) -> None:
@@ -75,6 +84,9 @@ def _add_hosting(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--tls_client_authority_file", type=Path, help="in PEM; clients must have certificates of it")
     group.add_argument("--access_log", action="store_true", help="logs every request of HTTP, not only refused ones")
     group.add_argument("--log_level", default="info", choices=["debug", "info", "warning", "error"])
+    group.add_argument("--ray", type=_replicas, metavar="REPLICAS",
+                       help="serves HTTP on a cluster of Ray, such as 2, or 1:4 by the load")  # fmt: skip
+    group.add_argument("--otlp_traces_endpoint", help="sends spans of OpenTelemetry, as to http://HOST:4318/v1/traces")
     group.add_argument("--shutdown_seconds", type=float, default=30, help="for requests in progress (%(default)s)")
 
 
@@ -90,6 +102,10 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         parser.error("one of --model_base_path, --model_config_file and --model_repository is required")
     if (found.tls_certificate_file is None) != (found.tls_key_file is None):
         parser.error("--tls_certificate_file and --tls_key_file are required together")
+    if found.ray and not found.rest_api_port:
+        parser.error("--rest_api_port is required for --ray, which serves HTTP alone")
+    if found.ray and (found.tls_client_authority_file or found.model_config_file_poll_wait_seconds):
+        parser.error("--tls_client_authority_file and --model_config_file_poll_wait_seconds are not for --ray")
     if not found.port and not found.rest_api_port:
         parser.error("--port or --rest_api_port is required")
     return found
@@ -130,20 +146,10 @@ def batching_settings(flags: argparse.Namespace) -> BatchingSettings:
         return BatchingSettings(enabled=flags.enable_batching)
     file = flags.batching_parameters_file
     data = read_file(file, "batching_parameters_file")
-    given: Any = parse_text(data, messages.serving("BatchingParameters"), f"batching_parameters_file '{file}'")
-    named: dict[str, Any] = {
-        name: getattr(given, name).value
-        for name in ("max_batch_size", "max_enqueued_batches", "num_batch_threads")
-        if given.HasField(name)
-    }
-    if given.pad_variable_length_inputs:
-        raise InvalidArgumentError(f"batching_parameters_file '{file}': pad_variable_length_inputs is not supported")
-    if given.HasField("batch_timeout_micros"):
-        named["batch_timeout"] = given.batch_timeout_micros.value / 1e6
-    if given.allowed_batch_sizes:
-        named["allowed_batch_sizes"] = tuple(given.allowed_batch_sizes)
-        named.setdefault("max_batch_size", given.allowed_batch_sizes[-1])
-    return BatchingSettings(enabled=flags.enable_batching, **named)
+    what = f"batching_parameters_file '{file}'"
+    return BatchingSettings.of(
+        parse_text(data, messages.serving("BatchingParameters"), what), what, flags.enable_batching
+    )
 
 
 def manager_settings(flags: argparse.Namespace) -> ManagerSettings:
@@ -167,6 +173,11 @@ def limits(flags: argparse.Namespace) -> Limits:
 def keys(flags: argparse.Namespace) -> Keys:
     """Returns who may ask."""
     return Keys() if flags.api_keys_file is None else Keys.read(flags.api_keys_file)
+
+
+def tracing(flags: argparse.Namespace) -> Tracing | None:
+    """Returns what makes spans, where they are asked for."""
+    return Tracing.to(flags.otlp_traces_endpoint) if flags.otlp_traces_endpoint else None
 
 
 def hosting(flags: argparse.Namespace) -> Hosting:

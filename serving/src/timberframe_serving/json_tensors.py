@@ -84,8 +84,11 @@ def decode(value: Any, dtype: DType, name: str) -> Array:
         return _decode_strings(value, name)
     if dtype.is_complex:
         raise UnimplementedError(f"input '{name}': has dtype {dtype.name}, which JSON cannot hold; ask by gRPC")
-    if _has_text(value):  # NumPy would give each element the room of the longest string
+    kinds = _kinds(value)
+    if str in kinds:  # NumPy would give each element the room of the longest string
         raise InvalidArgumentError(f"input '{name}': holds strings; {dtype.name} is required")
+    if bool in kinds and len(kinds) > 1:  # NumPy would make 1 of true
+        raise InvalidArgumentError(f"input '{name}': holds booleans and others; {dtype.name} is required")
     try:
         array = np.array(value)
         if array.dtype == np.float64 and dtype.numpy == np.uint64:
@@ -95,10 +98,17 @@ def decode(value: Any, dtype: DType, name: str) -> Array:
     return _cast(array, dtype, name)
 
 
-def _has_text(value: Any) -> bool:
-    """Returns whether a string is among the elements of nested lists."""
-    kinds = set(map(type, value)) if isinstance(value, list) else {type(value)}
-    return str in kinds or (list in kinds and any(_has_text(v) for v in value if isinstance(v, list)))
+def _kinds(value: Any) -> set[type]:
+    """Returns the types of the elements of nested lists."""
+    if not isinstance(value, list):
+        return {type(value)}
+    kinds = set(map(type, value))
+    if list in kinds:
+        kinds.remove(list)
+        for item in value:
+            if isinstance(item, list):
+                kinds |= _kinds(item)
+    return kinds
 
 
 def _integers(array: Array, exact: Array) -> Array:

@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -303,24 +303,27 @@ class Manager:
         version.tried_at = time.monotonic()
         version.error = None
         name, number = model.settings.name, version.number
+        runtime = model.settings.runtime
+        settings = self._load_settings.of(runtime)
+        batching = replace(runtime.batching or self._batching, enabled=self._batching.enabled)
         run = asyncio.get_running_loop().run_in_executor
         begin = time.perf_counter()
         loaded = None
         try:
             version.files = await run(self._loaders, fingerprint, version.folder)
             version.state = State.LOADING
-            loaded = await run(self._loaders, Servable.load, name, number, version.folder, self._load_settings)
+            loaded = await run(self._loaders, Servable.load, name, number, version.folder, settings)
             self._metrics.load_time.observe((time.perf_counter() - begin) * 1e6, str(version.folder))
             version.state = State.WARMING
             begin = time.perf_counter()
-            await run(self._loaders, loaded.warm, self._batching)
+            await run(self._loaders, loaded.warm, batching)
             self._metrics.warmup_time.observe((time.perf_counter() - begin) * 1e6, str(version.folder), "success")
         except Exception as error:
             if loaded is not None:
                 loaded.close()
             self._failed(model, version, as_op_error(error))
             return
-        loaded.begin(self._batching, self._metrics)
+        loaded.begin(batching, self._metrics)
         version.servable, version.state = loaded, State.AVAILABLE
         model.last_good = number
         self._metrics.loads.add(str(version.folder), "success")

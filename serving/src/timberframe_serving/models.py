@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -13,11 +13,12 @@ from typing import Any
 import timberframe as tf
 from timberframe.saved_model.constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY, INIT_SIGNATURE
 from timberframe.saved_model.loader import contains_saved_model, load
+from timberframe_core.config import SessionConfig
 from timberframe_core.dtypes import as_dtype
 from timberframe_core.errors import FailedPreconditionError, MissingFileError, UnimplementedError
 from timberframe_core.graphdef import messages
 from timberframe_core.graphdef.tensors import decode_shape, encode_shape, make_ndarray
-from timberframe_serving.repository import ONNX_FILE
+from timberframe_serving.repository import ONNX_FILE, Runtime
 from timberframe_serving.signatures import PREDICT_METHOD, Port, Signature
 
 
@@ -28,6 +29,17 @@ class LoadSettings:
     device: str = ""
     tags: tuple[str, ...] = ("serve",)
     config: Any = None
+
+    def of(self, runtime: Runtime) -> LoadSettings:
+        """Returns those of a model that has some of its own."""
+        config = self.config or SessionConfig()
+        config = replace(
+            config,
+            intra_op_parallelism_threads=runtime.intra_op_parallelism_threads or config.intra_op_parallelism_threads,
+            inter_op_parallelism_threads=runtime.inter_op_parallelism_threads or config.inter_op_parallelism_threads,
+            memory_limit={**config.memory_limit, **runtime.memory_limit},
+        )
+        return replace(self, device=runtime.device or self.device, config=config)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 from timberframe_core.errors import InvalidArgumentError, MissingFileError
 from timberframe_core.graphdef.messages import parse_text
 from timberframe_serving import messages
+from timberframe_serving.batching import BatchingSettings
 
 SAVED_MODEL_FILES = ("saved_model.pb", "saved_model.pbtxt")
 ONNX_FILE = "model.onnx"
@@ -39,6 +40,33 @@ class VersionPolicy:
 
 
 @dataclass(frozen=True)
+class Runtime:
+    """What a model has instead of the server's own: "", 0 and None leave it at that.
+
+    device: as for `tf.device`. Threads within one operation, and operations at once. memory_limit: bytes by the type of
+    device. batching: how its requests are batched.
+    """
+
+    device: str = ""
+    intra_op_parallelism_threads: int = 0
+    inter_op_parallelism_threads: int = 0
+    memory_limit: Mapping[str, int] = field(default_factory=dict)
+    batching: BatchingSettings | None = None
+
+    @classmethod
+    def of(cls, message: Any, what: str) -> Runtime:
+        """Returns that of a ModelRuntime message; raises InvalidArgumentError for numbers below 0."""
+        threads = {n: getattr(message, n) for n in ("intra_op_parallelism_threads", "inter_op_parallelism_threads")}
+        limits = dict(message.memory_limit)
+        for name, number in {**threads, **{f"memory_limit of {kind}": n for kind, n in limits.items()}}.items():
+            if number < 0:
+                raise InvalidArgumentError(f"{what}: {name} is {number}; at least 0 is required")
+        given = message.HasField("batching_parameters")
+        batching = BatchingSettings.of(message.batching_parameters, what) if given else None
+        return cls(message.device, **threads, memory_limit=limits, batching=batching)
+
+
+@dataclass(frozen=True)
 class ModelSettings:
     """A model as the configuration has it. sampling_rate: the share of requests that are recorded into `record_to`."""
 
@@ -48,6 +76,7 @@ class ModelSettings:
     labels: Mapping[str, int] = field(default_factory=dict)
     sampling_rate: float = 0.0
     record_to: str = ""
+    runtime: Runtime = Runtime()
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name) or self.name.strip(".") == "":
@@ -149,6 +178,7 @@ def configured_models(config: Any, folder: Path = Path()) -> dict[str, ModelSett
             dict(model.version_labels),
             model.logging_config.sampling_config.sampling_rate,
             model.logging_config.log_collector_config.filename_prefix,
+            Runtime.of(model.runtime, f"model config '{model.name}'"),
         )
     return found
 

@@ -26,7 +26,11 @@ _CONFIG = {
     "SamplingConfig": "sampling_rate 1 double",
     "LoggingConfig": "log_collector_config 1 LogCollectorConfig, sampling_config 2 SamplingConfig",
     "ModelConfig": "name 1 string, base_path 2 string, model_type 3 ModelType, model_platform 4 string, "
-    f"model_version_policy 7 {_POLICY}, version_labels 8 {{string: int64}}, logging_config 6 LoggingConfig",
+    f"model_version_policy 7 {_POLICY}, version_labels 8 {{string: int64}}, logging_config 6 LoggingConfig, "
+    "runtime 1000 ModelRuntime",
+    # Ours: the field is one that TensorFlow Serving does not have.
+    "ModelRuntime": "device 1 string, intra_op_parallelism_threads 2 int32, inter_op_parallelism_threads 3 int32, "
+    "memory_limit 4 {string: int64}, batching_parameters 5 BatchingParameters",
     "ModelConfigList": "config 1 [ModelConfig]",
     "ModelServerConfig": "model_config_list 1 ModelConfigList | config, custom_model_config 2 Any | config",
     "BatchingParameters": "max_batch_size 1 Int64Value, batch_timeout_micros 2 Int64Value, "

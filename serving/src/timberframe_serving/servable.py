@@ -19,6 +19,11 @@ from timberframe_serving.warmup import batch_sizes, recorded_requests, try_signa
 Wait = Callable[["asyncio.Future[Arrays]"], Awaitable[Arrays]]
 
 
+async def at_once(future: asyncio.Future[Arrays]) -> Arrays:
+    """Stands for no wait at all: `Servable.run` computes at once, or raises asyncio.CancelledError and does nothing."""
+    raise asyncio.CancelledError
+
+
 class Servable:
     """A loaded version: its signatures, and the requests that are in it.
 
@@ -33,6 +38,8 @@ class Servable:
         self.together: dict[str, bool] = {}
         """By signature: whether rows of several requests may be computed together."""
         self.in_flight = 0
+        self.coming = 0
+        """Requests that have been let in by their heads and are not answered yet."""
         self._costs: dict[str, Costs] = {}
         self._close = loaded.close
         self._idle = asyncio.Event()
@@ -95,7 +102,8 @@ class Servable:
         arrays = signature.arranged(given, self.model)
         self.in_flight += 1
         try:
-            found = self._batcher.submit(signature, arrays, self.together.get(signature.name, False))
+            together = self.together.get(signature.name, False)
+            found = self._batcher.submit(signature, arrays, together, may_wait=wait is not at_once)
             if isinstance(found, asyncio.Future):
                 found = await (found if wait is None else wait(found))
         finally:
@@ -108,6 +116,19 @@ class Servable:
         """Raises ResourceExhaustedError where too many requests wait for another one to be worth reading."""
         if self._batcher is not None:
             self._batcher.check_room()
+
+    def check_entrance(self) -> None:
+        """Raises ResourceExhaustedError where a request that comes now would find no room.
+
+        Of hundreds that come at the same moment, each would find the room that is there before the first has taken it.
+        """
+        if self._batcher is not None:
+            self._batcher.check_room(self.coming)
+
+    @property
+    def quick(self) -> bool:
+        """Returns whether a request would most likely be computed at once."""
+        return self._batcher is not None and self._batcher.quick
 
     @property
     def waiting(self) -> int:

@@ -18,6 +18,7 @@ import uvicorn
 from timberframe_core.errors import InvalidArgumentError, OpError, UnavailableError
 from timberframe_serving.http.application import Application
 from timberframe_serving.http.connections import protocol
+from timberframe_serving.http.direct import Direct
 from timberframe_serving.repository import read_configuration
 from timberframe_serving.rpc.open_inference import health_service, inference_service
 from timberframe_serving.rpc.tensorflow_serving import model_service, prediction_service
@@ -95,6 +96,8 @@ class Server:
         await asyncio.wait(self._tasks, timeout=self._hosting.stop_seconds)
         await self.service.manager.close()
         self.service.recorder.close()
+        if self.service.tracing is not None:
+            await asyncio.to_thread(self.service.tracing.close)
 
     async def _begin_http(self) -> _QuietServer | None:
         hosting = self._hosting
@@ -110,12 +113,14 @@ class Server:
             files = {"ssl_certfile": hosting.certificate, "ssl_keyfile": hosting.key}
             if hosting.client_authority is not None:
                 files |= {"ssl_ca_certs": str(hosting.client_authority), "ssl_cert_reqs": 2}
+        application = Application(self.service, hosting.access_log)
         config = uvicorn.Config(
-            Application(self.service, hosting.access_log),
-            http=protocol(self.service.limits.body_seconds),
+            application,
+            http=protocol(self.service.limits.body_seconds, Direct(application, self.service)),
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,
             timeout_graceful_shutdown=int(hosting.stop_seconds),
             **files,
         )

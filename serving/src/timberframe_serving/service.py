@@ -27,6 +27,7 @@ from timberframe_serving.tensorflow_requests import (
     example_inputs,
     regression_result,
 )
+from timberframe_serving.tracing import Tracing
 
 
 class Spec(NamedTuple):
@@ -100,15 +101,21 @@ class Keys:
 class _Counted:
     """The context that `Service.counted` returns."""
 
-    __slots__ = ("_begin", "_labels", "_metrics")
+    __slots__ = ("_begin", "_labels", "_metrics", "_span")
 
-    def __init__(self, metrics: Metrics, *labels: str) -> None:
+    def __init__(self, metrics: Metrics, tracing: Tracing | None, *labels: str) -> None:
         self._metrics, self._labels = metrics, labels
+        name, api, entrypoint = labels
+        self._span = None if tracing is None else tracing.part(f"{entrypoint} {name}", model_name=name, api=api)
 
     def __enter__(self) -> None:
+        if self._span is not None:
+            self._span.__enter__()
         self._begin = time.perf_counter()
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if self._span is not None:
+            self._span.__exit__(kind, error, trace)
         if error is None:
             self._metrics.requests.add(self._labels[0], "OK")
             self._metrics.latency.observe((time.perf_counter() - self._begin) * 1e6, *self._labels)
@@ -130,6 +137,7 @@ class Service:
     stopping: bool = False
     recorder: Recorder = field(default_factory=Recorder)
     started: float = field(default_factory=time.time)
+    tracing: Tracing | None = None
 
     def __post_init__(self) -> None:
         self.metrics.metrics.append(
@@ -161,7 +169,9 @@ class Service:
 
     def counted(self, name: str, interface: str, entrypoint: str) -> _Counted:
         """Returns a context that counts a request with its result and time, and makes any error in it one of ours."""
-        return _Counted(self.metrics, name if name in self.manager.models else "unknown", interface, entrypoint)
+        return _Counted(
+            self.metrics, self.tracing, name if name in self.manager.models else "unknown", interface, entrypoint
+        )
 
     def find(self, spec: Spec) -> tuple[Servable, Signature]:
         """Returns the version and signature of a request."""

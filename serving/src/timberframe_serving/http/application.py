@@ -20,7 +20,7 @@ from timberframe_serving.json_tensors import dumps
 from timberframe_serving.service import Service
 
 _log = logging.getLogger(__name__)
-_REQUEST_ID = re.compile(rb"[\w.:/+=\-]{1,128}")
+REQUEST_ID = re.compile(rb"[\w.:/+=\-]{1,128}")
 _OPEN = ("/v2/health/live", "/v2/health/ready", "/healthz", "/readyz", "/")
 """Paths that need no key: what watches a server has none, and the page holds nothing that it does not ask for."""
 _METRICS = ("/metrics", "/monitoring/prometheus/metrics")
@@ -40,34 +40,54 @@ class Application:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1003})
             return
-        request = Request(scope, receive, self._service.limits)
+        response = await self.respond(Request(scope, receive, self._service.limits), scope["path"])
+        await response.send(send)
+
+    async def respond(self, request: Request, path: str) -> Response:
+        """Returns the response to a request, with all its headers but the length; errors are responses, too."""
+        tracing = self._service.tracing
+        if tracing is None:
+            return (await self._responded(request, path))[0]
+        sent = {name: value for name in ("traceparent", "tracestate") if (value := request.header(name.encode()))}
+        facts = {"http.request.method": request.method, "url.path": path[:500]}
+        with tracing.request(request.method, sent, **facts) as span:
+            response, error = await self._responded(request, path)
+            span.set_attribute("http.response.status_code", response.status)
+            if error is not None:
+                tracing.failed(span, error)
+        return response
+
+    async def _responded(self, request: Request, path: str) -> tuple[Response, OpError | None]:
         identifier = _identifier(request)
         error: OpError | None = None
         try:
-            response = await self._answer(request, scope["path"])
+            response = await self._answer(request, path)
         except Exception as raised:
             error = as_op_error(raised)
             response = Response(dumps({"error": shown(str(error))}), http_status(error))
         further = [(b"x-request-id", identifier)] if identifier else []
         if error is not None or self._access_log:
-            self._log(scope, response.status, identifier, error)
+            self._log(request.method, path, response.status, identifier, error)
             if response.status in (413, 408):
                 further.append((b"connection", b"close"))
-        await response.send(send, further)
+        if further:
+            response = Response(response.body, response.status, [*response.headers, *further])
+        return response, error
 
-    def _log(self, scope: Mapping[str, Any], status: int, identifier: bytes, error: OpError | None) -> None:
+    def _log(self, method: str, path: str, status: int, identifier: bytes, error: OpError | None) -> None:
+        # A server that has too much to do has no time to say so of each request.
+        level = logging.WARNING if status >= 500 else logging.DEBUG if status == 429 else logging.INFO
+        if not _log.isEnabledFor(level):
+            return
         facts = {
             "request_id": (identifier or uuid.uuid4().hex.encode()).decode(),
-            "method": scope["method"],
-            "path": scope["path"][:500],
+            "method": method,
+            "path": path[:500],
             "status": status,
         }
         if error is not None:
             facts["error"] = shown(str(error))
-        level = logging.WARNING if status >= 500 else logging.DEBUG if status == 429 else logging.INFO
-        _log.log(
-            level, "request", extra=facts
-        )  # a server that has too much to do has no time to say so of each request
+        _log.log(level, "request", extra=facts)
 
     async def _answer(self, request: Request, path: str) -> Response:
         service = self._service
@@ -92,7 +112,7 @@ class Application:
 def _identifier(request: Request) -> bytes:
     """Returns the request's own id where it has one that can be repeated in a header and a log."""
     value = (request.header(b"x-request-id") or "").encode("latin-1")
-    return value if _REQUEST_ID.fullmatch(value) else b""
+    return value if REQUEST_ID.fullmatch(value) else b""
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

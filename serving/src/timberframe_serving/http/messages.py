@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from timberframe_core.errors import CancelledError, DeadlineExceededError, InvalidArgumentError
-from timberframe_serving.codes import BodyTooLargeError
+from timberframe_serving.codes import BodyTooLargeError, BodyTooSlowError
 from timberframe_serving.service import Limits
 from timberframe_serving.signatures import Arrays
 
@@ -26,10 +26,10 @@ class Response:
     status: int = 200
     headers: Sequence[tuple[bytes, bytes]] = (JSON,)
 
-    async def send(self, send: Send, further: Sequence[tuple[bytes, bytes]] = ()) -> None:
-        """Sends it. further: headers that every response has."""
+    async def send(self, send: Send) -> None:
+        """Sends it."""
         length = (b"content-length", str(len(self.body)).encode())
-        await send({"type": "http.response.start", "status": self.status, "headers": [*self.headers, length, *further]})
+        await send({"type": "http.response.start", "status": self.status, "headers": [*self.headers, length]})
         await send({"type": "http.response.body", "body": self.body})
 
 
@@ -58,7 +58,7 @@ class Request:
     async def body(self) -> bytes:
         """Returns the body, uncompressed.
 
-        Raises BodyTooLargeError beyond the limit, DeadlineExceededError where it comes too slowly, CancelledError where
+        Raises BodyTooLargeError beyond the limit, BodyTooSlowError where it comes too slowly, CancelledError where
         the client goes away.
         """
         length = self.header(b"content-length")
@@ -80,7 +80,7 @@ class Request:
             if not late:
                 raise
             task.uncancel()
-            raise DeadlineExceededError(
+            raise BodyTooSlowError(
                 f"request: its body did not come within {self.limits.body_seconds} s; it is required by then"
             ) from None
         finally:

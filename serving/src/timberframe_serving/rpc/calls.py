@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc
 
-from timberframe_core.errors import OpError
+from timberframe_core.errors import RESOURCE_EXHAUSTED, OpError
 from timberframe_serving.codes import as_op_error, shown
 from timberframe_serving.messages import parse
 from timberframe_serving.service import Service
@@ -33,18 +33,29 @@ def handlers(service: Service, name: str, methods: Mapping[str, tuple[Any, Metho
 
 def _handler(service: Service, path: str, kind: Any, answer: Method, needs_key: bool) -> Any:
     async def handle(data: bytes, context: Any) -> bytes:
+        if service.tracing is None:
+            return (await answered(data, context))[0]
+        sent = {k: str(_text(v)) for k, v in context.invocation_metadata() or ()}
+        with service.tracing.request(path[1:], sent, **{"rpc.system.name": "grpc", "rpc.method": path[1:]}) as span:
+            response, error = await answered(data, context)
+            if error is not None:
+                service.tracing.failed(span, error)
+            return response
+
+    async def answered(data: bytes, context: Any) -> tuple[bytes, OpError | None]:
         try:
             if needs_key and service.keys.digests:
                 sent = dict(context.invocation_metadata() or ())
                 service.keys.check(_text(sent.get("authorization")), _text(sent.get("x-api-key")))
             response = await answer(parse(kind, data))
             serialized: bytes = response.SerializeToString()
-            return serialized
+            return serialized, None
         except Exception as raised:
             error = as_op_error(raised)
         _log_error(path, context, error)
-        await context.abort(_CODES[error.error_code], shown(str(error)))
-        raise AssertionError("abort raises")
+        context.set_code(_CODES[error.error_code])  # `abort` would raise once more, which takes as long as an answer
+        context.set_details(shown(str(error)))
+        return b"", error
 
     return handle
 
@@ -54,9 +65,14 @@ def _text(value: Any) -> str | None:
 
 
 def _log_error(path: str, context: Any, error: OpError) -> None:
+    # A server that has too much to do has no time to say so of each request.
+    level = logging.DEBUG if error.error_code == RESOURCE_EXHAUSTED else logging.INFO
+    if not _log.isEnabledFor(level):
+        return
     sent = dict(context.invocation_metadata() or ())
     identifier = (_text(sent.get("x-request-id")) or "")[:128]
-    _log.info(
+    _log.log(
+        level,
         "request",
         extra={
             "request_id": identifier,
