@@ -151,6 +151,37 @@ def test_each_known_difference_is_of_programs_that_are_drawn(family: str) -> Non
     assert without == []
 
 
+@pytest.mark.parametrize(
+    ("program", "message", "known"),
+    [
+        ("show('y', tf.saturate_cast(tf.constant(np.array([1], np.int64)), tf.int64))\n", "np.int64(1)", True),
+        ("show('y', tf.saturate_cast(tf.constant(np.array([1], np.int64)), tf.int32))\n", "np.int32(1)", False),
+        (
+            "show('y', tf.saturate_cast(tf.constant(np.array([np.inf], np.float16)), tf.float16))\n",
+            "np.float16(inf)",
+            True,
+        ),
+        (
+            "show('y', tf.saturate_cast(tf.constant(np.array([np.inf], np.float32)), tf.float16))\n",
+            "np.float16(inf)",
+            False,
+        ),
+    ],
+)
+def test_casts_that_tensorflow_gets_wrong_are_known(program: str, message: str, known: bool) -> None:
+    found = explanation("edges", program, f"y: 1 of 1 elements differ; at 0: {message}, the other gives 0")
+    assert (found is not None) == known
+
+
+def test_no_second_pass_is_shown_where_threads_decide_its_order() -> None:
+    draw = FAMILIES["pipelines"].draw
+    programs = [p for p in (draw(Drawer(5, i)) for i in range(300)) if "shuffle" in p and "in_session" not in p]
+    ahead = [p for p in programs if re.search(r"prefetch\([1-9]", p) and ".repeat()" in p]
+    assert ahead
+    assert not any("'again'" in p for p in ahead)
+    assert any("'again'" in p for p in programs)
+
+
 def test_kinds_of_messages_leave_values_out() -> None:
     assert kind_of("y: 1 of 3 elements differ; at 2: 1.5") == kind_of("y: 2 of 4 elements differ; at 0: -3e-5")
 

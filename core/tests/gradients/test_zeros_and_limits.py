@@ -106,3 +106,11 @@ def test_second_derivatives_of_products_of_segments_with_two_zeros(function: Any
         (second,) = tf.gradients(first[0], x)
         assert session.run([first, second])[0].tolist() == [0, 0, 0, 1]
         assert session.run(second).tolist() == [0, 3, 0, 0]
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_evenly_spaced_numbers_move_with_their_ends(count: int) -> None:
+    weights = np.arange(1.0, count + 1)
+    share = np.arange(count) / max(count - 1, 1)
+    by_start, by_stop = gradients_at(lambda a, b: tf.linspace(a, b, count) * weights, 1.5, -2.0)
+    np.testing.assert_allclose([by_start, by_stop], [weights @ (1 - share), weights @ share])

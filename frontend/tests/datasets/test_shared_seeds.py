@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -129,6 +130,86 @@ def test_three_passes_in_eager_execution(make: Callable[[], Any], wanted: list[A
         tf.set_random_seed(7)
         dataset = make()
         assert [[plain(element) for element in dataset] for _ in range(3)] == wanted
+
+
+LEFT_EARLY: dict[str, tuple[Callable[[], Any], list[int], list[Any]]] = {
+    "an epoch that is begun": (
+        lambda: (
+            Dataset.range(5)
+            .shuffle(5, seed=3)
+            .map(lambda x: x + 10)
+            .shuffle(4, seed=5, reshuffle_each_iteration=False)
+            .repeat(2)
+        ),
+        [4, 1, 7, 9],
+        [[13, 11, 10, 14], [12], [10, 12, 14, 13, 11, 10, 14], [11, 12, 13, 14, 10, 13, 14, 12, 10]],
+    ),
+    "short epochs": (
+        lambda: Dataset.range(2).shuffle(3, seed=3).shuffle(9, seed=5).repeat(6),
+        [4, 1, 7, 9],
+        [[1, 0, 1, 0], [1], [1, 0, 0, 1, 1, 0, 0], [0, 1, 1, 0, 0, 1, 1, 0, 0]],
+    ),
+    "without an end": (
+        lambda: Dataset.range(3).shuffle(2, seed=3).shuffle(7, seed=5).repeat(),
+        [4, 1, 7, 9],
+        [[0, 1, 2, 1], [0], [2, 0, 1, 0, 2, 1, 0], [1, 2, 0, 1, 2, 0, 0, 2, 1]],
+    ),
+    "no element": (
+        lambda: Dataset.range(7).shuffle(3, seed=3).shuffle(4, seed=5),
+        [0, 3, 0, 9],
+        [[], [4, 0, 1], [], [0, 3, 1, 4, 2, 6, 5]],
+    ),
+    "batches": (
+        lambda: Dataset.range(6).shuffle(3, seed=3).shuffle(4, seed=5).repeat(3).batch(4).shuffle(2, seed=1).repeat(2),
+        [2, 4, 1, 9],
+        [
+            [[3, 0, 0, 4], [2, 3, 1, 5]],
+            [[1, 2, 0, 5], [2, 3, 0, 1], [4, 1, 5, 0], [3, 4, 5, 4]],
+            [[2, 5, 1, 0]],
+            [
+                [3, 0, 1, 0],
+                [1, 5, 4, 2],
+                [4, 3, 5, 2],
+                [3, 2],
+                [1, 4, 5, 0],
+                [3, 1, 4, 0],
+                [5, 2, 0, 4],
+                [5, 3, 2, 1],
+                [3, 0, 2, 4],
+            ],
+        ],
+    ),
+}
+"""Datasets, and how many elements are taken of each of four iterators, before the next one begins."""
+
+
+@pytest.mark.parametrize(("make", "counts", "wanted"), LEFT_EARLY.values(), ids=[*LEFT_EARLY])
+def test_iterators_that_are_left_early(make: Callable[[], Any], counts: list[int], wanted: list[Any]) -> None:
+    with eager_mode():
+        tf.set_random_seed(7)
+        dataset = make()
+        assert [[plain(element) for element in itertools.islice(iter(dataset), n)] for n in counts] == wanted
+
+
+def test_an_error_of_the_next_repetition_comes_after_the_elements_before_it() -> None:
+    calls: list[int] = []
+
+    def fail_at_the_sixth(x: Any) -> Any:
+        calls.append(int(x))
+        if len(calls) == 6:
+            raise ValueError("the sixth call")
+        return x
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        source = Dataset.range(4).map(lambda x: tf.py_func(fail_at_the_sixth, [x], tf.int64))
+        element = source.shuffle(3, seed=3).repeat(2).make_one_shot_iterator().get_next()
+        before = [int(session.run(element)) for _ in range(3)]
+        with pytest.raises(tf.errors.OpError, match="the sixth call"):
+            session.run(element)
+        after = [int(session.run(element)) for _ in range(4)]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(element)
+    assert sorted([*before, *after]) == [0, 0, 1, 2, 2, 3, 3]
 
 
 @pytest.mark.parametrize(

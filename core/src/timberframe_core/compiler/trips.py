@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -31,14 +32,10 @@ class IterationLimit:
     least: int
 
 
-def runs_of_bodies(op: Operation, graph: Graph, known: dict[FuncGraph, float] | None = None) -> float:
-    """How often at most a loop or branch runs bodies, those of loops and branches in these included; inf if not known.
-
-    known: what functions that were seen before come to.
-    """
-    known = {} if known is None else known
+def runs_of_bodies(op: Operation, graph: Graph) -> float:
+    """How often at most a loop or branch runs bodies, those in these included; inf if not known."""
     functions = called_functions(op, graph)
-    inner = sum(_runs_in(f, known) for f in functions)
+    inner = sum(map(_runs_in, functions))
     if op.op_def.role != "loop":
         return len(functions) + inner
     cond, body = functions
@@ -46,12 +43,17 @@ def runs_of_bodies(op: Operation, graph: Graph, known: dict[FuncGraph, float] | 
     return math.inf if limit is None else limit.iterations * (1 + inner)
 
 
-def _runs_in(function: FuncGraph, known: dict[FuncGraph, float]) -> float:
-    if function not in known:
-        known[function] = math.inf  # a recursion
+_runs: WeakKeyDictionary[FuncGraph, tuple[int, float]] = WeakKeyDictionary()
+"""What functions come to that were seen before, until they grow: each level of nesting asks for all in it."""
+
+
+def _runs_in(function: FuncGraph) -> float:
+    known = _runs.get(function)
+    if known is None or known[0] != len(function):
+        _runs[function] = len(function), math.inf  # a recursion
         ops = [op for op in function.get_operations() if op.op_def.function_attrs]
-        known[function] = sum(runs_of_bodies(op, function, known) for op in ops)
-    return known[function]
+        known = _runs[function] = len(function), sum(runs_of_bodies(op, function) for op in ops)
+    return known[1]
 
 
 def iteration_limit(

@@ -13,6 +13,8 @@ from timberframe_core.errors import ResourceExhaustedError
 from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.inference import common_handle
 from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.graph.tensor_shape import as_shape
+from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.shapes import Shape, in_common
 
@@ -71,9 +73,27 @@ class FuncGraph(Graph):
 
     def add_input(self, dtype: DType, shape: Shape = None, name: str = "input") -> Tensor:
         """Declares the next input."""
-        with self.name_scope(None), self.control_dependencies(None):
-            tensor = self.apply("Placeholder", (), {"dtype": dtype, "shape": shape}, name).outputs[0]
+        if dtype is variant or self.finalized:
+            with self.name_scope(None), self.control_dependencies(None):
+                tensor = self.apply("Placeholder", (), {"dtype": dtype, "shape": shape}, name).outputs[0]
+        else:
+            tensor = self._add_placeholder(dtype, as_shape(shape), name)
         self.inputs.append(tensor)
+        return tensor
+
+    def _add_placeholder(self, dtype: DType, shape: Shape, name: str) -> Tensor:
+        """Adds what `apply` would outside of all scopes, and infers nothing: nested bodies have very many inputs."""
+        with self._lock:
+            scope, self._scopes.name = self._scopes.name, ""
+            try:
+                full = self._claim_name(name, exact=False)
+            finally:
+                self._scopes.name = scope
+            op = Operation(self, registry.get("Placeholder"), full, (), {"dtype": dtype, "shape": shape}, ())
+            tensor = Tensor(op, 0, dtype, shape)
+            op.outputs = (tensor,)
+            op.colocation, op.device = self._colocation(), self._device_for(op)
+            self._append(op)
         return tensor
 
     def _own(self, tensor: Tensor, op_def: OpDef, name: str, inputs: Sequence[Tensor] = ()) -> Tensor:

@@ -112,10 +112,13 @@ class Graph(Collections, GradientOverrides, FeedsAndFetches):
             op.device = self._device_for(op) if device is None else device
             if ATTR in full:
                 op.gradient = gradient_named(full[ATTR])
-            op.id = len(self._operations)
-            self._operations.append(op)
-            self._by_name[name] = op
+            self._append(op)
             return op
+
+    def _append(self, op: Operation) -> None:
+        op.id = len(self._operations)
+        self._operations.append(op)
+        self._by_name[op.name] = op
 
     def _own(self, tensor: Tensor, op_def: OpDef, name: str, inputs: Sequence[Tensor] = ()) -> Tensor:
         """The tensor as one of this graph; function bodies override this to capture outer tensors."""

@@ -173,6 +173,8 @@ class Pipeline(ABC):
     """
 
     shape: tuple[int, ...] = ()
+    table: Sequence[Any] | None = None
+    """Table of its cursors, known before one begins."""
 
     def __init__(self, call: HostCall, dtypes: Sequence[DType], shapes: Sequence[Shape]) -> None:
         self.op, self.node, self.where = call.op, call.name, call.where

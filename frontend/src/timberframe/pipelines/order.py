@@ -25,17 +25,20 @@ class _Counted(Pipeline):
     def __init__(self, call: HostCall, source: Pipeline, count: int) -> None:
         super().__init__(call, source.dtypes, source.shapes)
         self.source, self.count = source, count
+        self.table = source.table
 
 
 class Repeat(_Counted):
     """The elements `count` times; a negative count means without an end."""
 
     def begin(self, context: Context, path: str) -> Cursor:
+        if isinstance(self.source, Shuffle):  # TensorFlow fuses both
+            return self.source.begin_repeated(context, f"{path}/0", self.count)
         return _RepeatCursor(self, context, f"{path}/0")
 
     def draw(self, context: Context, path: str) -> None:
         """Draws the seeds of a further repetition, as TensorFlow does after the last one where it is not fused."""
-        if self.count > 1 and not isinstance(self.source, Shuffle):
+        if self.count > 1:
             self.source.begin(context.drawing(), path).close()
 
     def size(self) -> int:

@@ -77,6 +77,7 @@ class Table(Pipeline):
     ) -> None:
         super().__init__(call, dtypes, shapes)
         self.columns, self.count = tuple(columns), count
+        self.table = self.columns
 
     def begin(self, context: Context, path: str) -> Cursor:
         return _TableCursor(self.columns, self.count)

@@ -121,8 +121,8 @@ class Prepared:
         return self.cluster.nodes
 
 
-def prepare(cluster: Cluster, builder: KernelBuilder, layout: Layout = DENSE) -> Prepared:
-    """Builds all kernels and plans memory."""
+def prepare(cluster: Cluster, builder: KernelBuilder, layout: Layout = DENSE, native: bool = False) -> Prepared:
+    """Builds all kernels and plans memory. native: whether all loops and branches are known to run inside a program."""
     launches: list[Launch | None] = []
     controls: dict[int, Control] = {}
     for i, node in enumerate(cluster.nodes):
@@ -130,7 +130,7 @@ def prepare(cluster: Cluster, builder: KernelBuilder, layout: Layout = DENSE) ->
             launches.append(build_blocks(node, builder.build))
         elif not is_control_flow(node):
             launches.append(builder.build(node))
-        elif is_native(node, builder):
+        elif native or is_native(node, builder):
             controls[i] = _control(node, builder, layout)
             launches.append(None)
         else:
@@ -189,7 +189,7 @@ def _results_fit(node: KernelNode) -> bool:
 
 
 def _control(node: KernelNode, builder: KernelBuilder, layout: Layout) -> Control:
-    control = Control(tuple(prepare(c, builder, layout) for c in node.inner))
+    control = Control(tuple(prepare(c, builder, layout, native=True) for c in node.inner))
     top = layout.begin
     if role(node.op) == "loop":
         control.predicate, top = layout.place(top, node.inner[0].outputs[0].nbytes)

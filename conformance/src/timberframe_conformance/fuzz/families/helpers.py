@@ -75,11 +75,27 @@ def elements(dataset: Any, limit: int = 60) -> list[Any]:
     if hasattr(dataset, "elements"):
         return list(dataset.elements(limit))
     found: list[Any] = []
-    for element in dataset:
+    for element in without_reading_ahead(dataset):
         if len(found) == limit:
             break
         found.append(plain(element))
     return found
+
+
+def without_reading_ahead(dataset: Any) -> Any:
+    """Returns the dataset, one and the same in each call, without what TensorFlow adds to the end of it.
+
+    That thread draws seeds of elements that nobody asks for: those of the next iterator would be a matter of time.
+    """
+    if not hasattr(dataset, "options"):
+        return dataset
+    options = type(dataset.options())()
+    if not hasattr(getattr(options, "experimental_optimization", None), "inject_prefetch"):
+        return dataset
+    if not hasattr(dataset, "_without_reading_ahead"):
+        options.experimental_optimization.inject_prefetch = False
+        dataset._without_reading_ahead = dataset.with_options(options)
+    return dataset._without_reading_ahead
 
 
 def in_session(tf: Any, dataset: Any, limit: int = 60) -> list[Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from timberframe_conformance.fuzz.families.family import Drawer, Family, indented
 
 SCALAR, ROW, PAIR, ANY = "a number", "a row of numbers", "two numbers", "a row of any length"
@@ -42,8 +44,17 @@ def draw(d: Drawer) -> str:
             f"show('elements', in_session(tf, dataset, {MOST}))",
         ]
     else:
-        lines += [f"show('elements', elements({name}, {MOST}))", f"show('again', elements({name}, {MOST}))"]
+        lines += [f"show('elements', elements({name}, {MOST}))"]
+        if not _reads_ahead_by_chance("\n".join(lines)):
+            lines += [f"show('again', elements({name}, {MOST}))"]
     return "\n".join(lines) + "\n"
+
+
+def _reads_ahead_by_chance(program: str) -> bool:
+    """Returns whether threads may have drawn seeds of elements that nobody asked for when the first iterator ends."""
+    threads = re.search(r"prefetch\([1-9]|num_parallel_calls|parallel_interleave|map_and_batch", program)
+    ends_early = re.search(r"take|repeat\((-1)?\)|zip|choose_from|sample_from", program)
+    return bool(threads and ends_early and "shuffle" in program)
 
 
 def _source(d: Drawer) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from timberframe_core.dtypes import as_dtype, string
 from timberframe_core.ops.definition.accuracy import Bound
-from timberframe_core.ops.definition.gradients import reshape_like, sum_all
+from timberframe_core.ops.definition.gradients import apply_op, reshape_like, sum_all
 from timberframe_core.ops.definition.host_values import HostValue, checked, static_output, to_dtype
 from timberframe_core.ops.definition.opdef import UNKNOWN, Attrs, InferenceContext, NotDifferentiable, define_op
 from timberframe_core.ops.definition.samples import Arg, ErrorSample, Sample
@@ -378,6 +378,15 @@ def _linspace(attrs: Attrs, start: np.ndarray, stop: np.ndarray, num: np.ndarray
     return out
 
 
+def _linspace_gradient(op: Any, grad: Any) -> list[Any]:
+    """Each element is a mean of both ends, whose weights are evenly spaced, too."""
+    start, _, num = op.inputs
+    zero, one = apply_op("ZerosLike", [start]), apply_op("OnesLike", [start])
+    ends = (one, zero), (zero, one)
+    weights = [apply_op("LinSpace", [*pair, num]) for pair in ends]
+    return [*(reshape_like(sum_all(grad * w), x) for w, x in zip(weights, op.inputs, strict=False)), None]
+
+
 def _linspace_samples() -> Iterator[Sample]:
     for num in (1, 2, 3, 7, 100, 65_537):
         yield Sample([Arg((), special=False), Arg((), special=False), Arg(values=num)])
@@ -399,7 +408,7 @@ define_op(
     doc="`num` values at equal distances from start to stop, both included.",
     shape=_linspace_shape,
     reference=_linspace,
-    gradient=NotDifferentiable("it makes places to evaluate at; as in TensorFlow, nothing flows to its ends"),
+    gradient=_linspace_gradient,
     shape_inputs=("num",),
     accuracy=Bound(_sequence_error, "roundings of the step, the product and the sum"),
     samples=_linspace_samples,
