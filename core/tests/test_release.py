@@ -30,6 +30,7 @@ PACKAGES = (
     "plugins/cuda",
     "plugins/onnx",
     "plugins/onnxruntime",
+    "plugins/torch",
     "plugins/opencl",
     "plugins/ray",
     "serving",
