@@ -40,7 +40,7 @@ class TorchDevice(KernelDevice):
     def __init__(self, index: int, backend: Backend, settings: Settings, limit: int | None = None) -> None:
         super().__init__(index)
         self.failures = Failures("launch", "copy", "compile")
-        self.backend, self.settings = backend, settings
+        self.backend, self.settings, self.is_cpu = backend, settings, backend.is_host
         self.recorder: Recorder | None = None
         self.allocator = TorchAllocator(backend.device, limit)
         self._module: Any = backend_module(backend)
