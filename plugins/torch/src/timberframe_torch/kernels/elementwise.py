@@ -139,14 +139,14 @@ def elu_grad(node: KernelNode, gradient: Any, y: Any) -> Any:
 
 @_function("RsqrtGrad")
 def rsqrt_grad(node: KernelNode, y: Any, dy: Any) -> Any:
-    """-dy y ^ 3 / 2."""
-    return dy * -0.5 * y * y * y
+    """-dy y ^ 3 / 2, and 0 where dy is."""
+    return torch.where(dy == 0, torch.zeros_like(dy), dy * -0.5 * y * y * y)
 
 
 @_function("SqrtGrad")
 def sqrt_grad(node: KernelNode, y: Any, dy: Any) -> Any:
-    """dy / 2 / y."""
-    return dy * 0.5 / y
+    """dy / 2 / y, and 0 where dy is."""
+    return torch.where(dy == 0, torch.zeros_like(dy), dy * 0.5 / y)
 
 
 @_function("BiasAdd", (*NUMBERS, *COMPLEX))
