@@ -154,7 +154,13 @@ def test_a_variable_is_trained(graph: tf.Graph) -> None:
         assert session.run(loss, {x: X}) < before / 2
 
 
-def test_what_torch_has_no_kernel_for_is_named_in_its_words(graph: tf.Graph) -> None:
+def test_what_torch_has_no_kernel_for_is_named_in_its_words(
+    torch: Any, graph: tf.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(*args: Any) -> Any:  # which dtypes lack a kernel changes from release to release
+        raise RuntimeError("\"max_pool2d\" not implemented for 'Char'")
+
+    monkeypatch.setattr(torch.nn.functional, "max_pool2d", refusing)
     x = tf.placeholder(tf.int8, [2, 3])
     with (
         tf.Session(config=config()) as session,
@@ -226,7 +232,7 @@ def test_who_computes_an_op_of_a_backend_is_said(mock: Any, op: str, kernels: tu
     ("case", "status", "says"),
     [
         ("forward/Sigmoid/float32/9-offset#9", 1, "1 of 9 elements of y0 are wrong"),
-        ("forward/Tanh/float32/9-offset#9", 0, "right"),
+        ("forward/Tanh/float32/12-offset#9", 0, "right"),
     ],
 )
 def test_the_script_of_a_case_shows_it_without_timberframe(
