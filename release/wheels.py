@@ -34,6 +34,7 @@ PLUGINS = (
     "plugins/ray",
     "plugins/onnx",
     "plugins/onnxruntime",
+    "plugins/torch",
 )
 PURE = ("core", "frontend", "sdk", "conformance", *PLUGINS, "serving")
 CPU = WORKSPACE / "plugins" / "cpu"

@@ -93,6 +93,10 @@ def test_memory_that_nobody_wrote_to() -> None:
         (lambda: -(A @ B), "has the other sign"),
         (lambda: 2 * (A @ B), "is 2 times the right result"),
         (lambda: bfloat16(A) @ bfloat16(B), "equals the result of inputs in bfloat16"),
+        (
+            lambda: (A @ B).astype(np.float16).astype(np.float32),
+            "every one is a number of float16, near the right one: they were computed or stored in float16",
+        ),
     ],
 )
 def test_a_product_with_a_fault(wrong: Callable[[], np.ndarray], words: str) -> None:

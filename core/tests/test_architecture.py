@@ -30,6 +30,7 @@ ALLOWED = {
         "timberframe_onnx",
         "timberframe_onnxruntime",
     },
+    "plugins/torch/src": {"timberframe_core", "timberframe_sdk", "timberframe_torch"},
     "serving/src": {"timberframe_core", "timberframe", "timberframe_onnx", "timberframe_serving"},
     "conformance/src": {"timberframe_core", "timberframe", "timberframe_sdk", "timberframe_conformance"},
 }

@@ -30,6 +30,7 @@ PACKAGES = (
     "plugins/cuda",
     "plugins/onnx",
     "plugins/onnxruntime",
+    "plugins/torch",
     "plugins/opencl",
     "plugins/ray",
     "serving",
@@ -150,7 +151,10 @@ UNSEEN = {
     "serving": {"httptools"},  # uvicorn loads it
 }
 """What packages use without an import of their own."""
-OPTIONAL = {"conformance": {"jax", "pyopencl", "tensorflow", "torch", "typing-extensions"}}
+OPTIONAL = {
+    "conformance": {"jax", "pyopencl", "tensorflow", "torch", "typing-extensions"},
+    "plugins/torch": {"torch"},  # it comes with the backend that is judged
+}
 """What packages import where it is installed, or for type checkers alone."""
 
 

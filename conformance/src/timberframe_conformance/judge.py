@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 from contextlib import suppress
+from dataclasses import replace
 
 from timberframe_conformance.case import (
     FAILING,
@@ -17,6 +19,7 @@ from timberframe_conformance.case import (
     WrongValuesError,
     is_subject,
 )
+from timberframe_conformance.cases.trials import trial_of
 from timberframe_conformance.repro import one_line
 from timberframe_conformance.target import Target
 from timberframe_conformance.tolerance.declared import in_force
@@ -47,6 +50,7 @@ def judge_case(case: Case, target: Target) -> Result:
         _measure(result, e.measured)
         if isinstance(e, WrongValuesError) and time.perf_counter() - start < LONGEST_FOR_A_SECOND_RUN:
             _compare_with_second_run(result, case, target)
+            _compare_with_dense_inputs(result, case, target)
     except NoKernelError as e:
         result.verdict, result.message = "unsupported", f"{type(e).__name__}: {e}"
     except OpError as e:
@@ -91,6 +95,35 @@ def _compare_with_second_run(result: Result, case: Case, target: Target) -> None
             "written"
         )
         result.cause += "; another result at a second run"
+
+
+_NOT_HEEDED = {
+    "strided": "strides are not heeded",
+    "fortran": "strides are not heeded",
+    "reversed": "strides below zero are not heeded",
+    "offset": "the place of the first element is not heeded",
+    "misaligned": "an alignment is taken for granted",
+}
+"""By the layout of inputs that give wrong values, though in order in memory they give the right ones, what is wrong."""
+
+
+def _compare_with_dense_inputs(result: Result, case: Case, target: Target) -> None:
+    """Runs a case that gave wrong values with the same inputs in order in memory, and says so where that is right."""
+    trial, run = trial_of(case), case.run
+    if trial is None or trial.layout not in _NOT_HEEDED:
+        return
+    if not isinstance(run, functools.partial) or run.args[:1] != (trial,):
+        return
+    try:
+        target.reset()
+        with in_force(target.profile):
+            run.func(replace(trial, layout="dense"), *run.args[1:], target)
+    except Exception:  # wrong in this layout, too
+        return
+    words = _NOT_HEEDED[trial.layout]
+    result.message += f"; its inputs lie {trial.layout} in memory, and where the same ones lie in order the result is "
+    result.message += f"right: {words}"
+    result.cause = f"{result.op}: {words}"
 
 
 def _ops_of(op: str) -> list[str]:

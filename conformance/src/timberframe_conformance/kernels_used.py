@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from timberframe_core.plugin.nodes import UNIT_KERNELS
-from timberframe_sdk.fallbacks import times_fallen_back
+from timberframe_sdk.fallbacks import kernels_noted, times_fallen_back
 from timberframe_sdk.reference import times_computed
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ class Lookups:
         """How often the device has had each op computed by its reference before `begin`."""
         self._given_away: Mapping[tuple[str, str], int] = {}
         """Number of times that the device has had each op computed by others before `begin`."""
+        self._noted: Mapping[tuple[str, str], int] = {}
+        """Number of times that each kernel of the device's toolchain has run for each op before `begin`."""
         self._lock = threading.Lock()
         self._registry: KernelRegistry | None = getattr(device, "kernels", None)
 
@@ -57,6 +59,7 @@ class Lookups:
             self._elsewhere.clear()
         self._computed = times_computed(self._device.type)
         self._given_away = times_fallen_back(self._device.type)
+        self._noted = kernels_noted(self._device.type)
         if self._registry is not None and self._note not in self._registry.listeners:
             self._registry.listeners += (self._note,)
 
@@ -77,7 +80,7 @@ class Lookups:
         wanted = set(ops)
         with self._lock:
             found = list(self._found.values())
-        names = dict.fromkeys(self._name(kernel) for _, kernel in found)
+        names = dict.fromkeys([*(self._name(kernel) for _, kernel in found), *self._of_toolchain(wanted)])
         judged = [kernel for op, kernel in found if op in wanted or not wanted]
         fallback = any(self._is_fallback(kernel) for kernel in judged)
         if others := self._others(wanted):
@@ -88,9 +91,11 @@ class Lookups:
 
     def _others(self, wanted: set[str]) -> list[str]:
         """Returns who else has computed these ops in the device's name since, of all ops where none is wanted."""
-        now = times_fallen_back(self._device.type).items()
-        since = [key for key, count in now if count > self._given_away.get(key, 0)]
-        return list(dict.fromkeys(by for op, by in since if op in wanted or not wanted))
+        return _since(times_fallen_back(self._device.type), self._given_away, wanted)
+
+    def _of_toolchain(self, wanted: set[str]) -> list[str]:
+        """Returns the kernels of the device's toolchain that have run for these ops since."""
+        return _since(kernels_noted(self._device.type), self._noted, wanted)
 
     def _translated_by_reference(self, op: str) -> bool:
         """Whether a device without kernels of an op, such as a compiler, has had it computed by its reference since."""
@@ -106,3 +111,9 @@ class Lookups:
             return FALLBACK if self._is_fallback(None) else ""
         plugin = self._device.kernels.plugin_of(kernel)
         return f"{plugin}: {kernel.origin()}{' (fallback)' if kernel.fallback else ''}"
+
+
+def _since(now: Mapping[tuple[str, str], int], before: Mapping[tuple[str, str], int], wanted: set[str]) -> list[str]:
+    """Returns the names that have been counted since, for the wanted ops, or for all where none is."""
+    since = [key for key, count in now.items() if count > before.get(key, 0)]
+    return list(dict.fromkeys(by for op, by in since if op in wanted or not wanted))

@@ -13,6 +13,10 @@ from timberframe_core.ops.definition.formats import FORMATS, ulp
 
 TF32_BITS = 13
 """Bits of a float32 that TensorFloat-32 leaves out."""
+FEWEST_NARROW = 4
+"""Wrong elements that must all be numbers of a narrower format for that to tell something."""
+FEW_ULP = 8
+"""How far such numbers may be off in that format."""
 MOST_LOST = 0.25
 """The share of a sum that its roundings may lose and still tell something."""
 
@@ -51,6 +55,19 @@ def narrow_inputs(wrong: Wrong) -> Iterator[str]:
             yield f"equals the result of inputs in {name}"
 
 
+def narrow_results(wrong: Wrong) -> Iterator[str]:
+    """Results are numbers of a narrower format, near the right ones."""
+    got, right = wrong.got[wrong.wrong], wrong.expected[wrong.wrong]
+    if wrong.dtype not in (np.float32, np.float64) or got.size < FEWEST_NARROW or not np.all(np.isfinite(got)):
+        return
+    for name in ("bfloat16", "float16", "float32"):
+        if name != wrong.dtype.name and np.array_equal(_narrowed(got, name), got):
+            off = np.abs(got.astype(np.float64) - right)
+            if np.all(off <= FEW_ULP * ulp(np.abs(right), FORMATS[name])):
+                yield f"every one is a number of {name}, near the right one: they were computed or stored in {name}"
+                return
+
+
 def _narrowed(x: np.ndarray, name: str) -> np.ndarray:
     if x.dtype not in (np.float32, np.float64):
         return x
@@ -85,4 +102,4 @@ def a_multiple(wrong: Wrong) -> Iterator[str]:
         yield "has the other sign" if abs(factor + 1) < 1e-3 else f"is {factor:.4g} times the right result"
 
 
-HYPOTHESES: tuple[Hypothesis, ...] = (narrow_sums, narrow_inputs, toward_zero, a_multiple)
+HYPOTHESES: tuple[Hypothesis, ...] = (narrow_sums, narrow_inputs, narrow_results, toward_zero, a_multiple)

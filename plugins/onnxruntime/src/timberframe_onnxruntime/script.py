@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
@@ -17,9 +16,20 @@ from timberframe_onnxruntime.recorder import RecordedRun
 from timberframe_onnxruntime.sessions import versioned
 from timberframe_onnxruntime.settings import Settings
 from timberframe_sdk import Judged
+from timberframe_sdk.scripts import (
+    COMPARISON,
+    PACKING,
+    UNPACK,
+    array_text,
+    entries,
+    judged_entries,
+    quoted,
+    same_array,
+    without_packing,
+)
 
-MOST_NODES, MOST_LITERALS = 40, 64
-"""Larger models, and arrays of more elements, are packed."""
+MOST_NODES = 40
+"""Larger models are packed."""
 
 
 def judged_run(runs: Sequence[RecordedRun], judged: Sequence[Judged]) -> tuple[RecordedRun, Mapping[str, Judged]]:
@@ -28,14 +38,10 @@ def judged_run(runs: Sequence[RecordedRun], judged: Sequence[Judged]) -> tuple[R
     runs: at least one.
     """
     for run in reversed(runs):
-        found = {name: j for name, x in run.outputs.items() for j in judged if _same(x, j.got)}
+        found = {name: j for name, x in run.outputs.items() for j in judged if same_array(x, j.got)}
         if judged and len(found) == len(run.outputs) > 0:
             return run, found
     return runs[-1], {}
-
-
-def _same(x: np.ndarray, y: np.ndarray) -> bool:
-    return x.dtype == y.dtype and x.shape == y.shape and np.ascontiguousarray(x).tobytes() == y.tobytes()
 
 
 def write_script(
@@ -46,24 +52,21 @@ def write_script(
     Outputs that were not judged are compared with those of onnx.reference, as closely as ONNX's own tests do.
     """
     ops = ", ".join(dict.fromkeys(versioned(n.op_type, run.proto) for n in run.proto.graph.node)) or "no node"
-    about = title.replace("\\", "\\\\").replace('"""', "'''")
     versions = [f"onnxruntime {onnxruntime.__version__}", f"onnx {onnx.__version__}"]
     if not provider.is_default:
         versions.append(" ".join(filter(None, (provider.name, provider.version))))
     parts = [
-        f'"""{ops} on {provider.name}.\n\n{about}\n\nSeen with {", ".join(versions)}.',
+        f'"""{ops} on {provider.name}.\n\n{quoted(title)}\n\nSeen with {", ".join(versions)}.',
         f'Needs onnxruntime, onnx and numpy. {_status(judged)}\n"""\n',
         _IMPORTS,
-        _UNPACK,
+        UNPACK,
         f"model = {_model(run.proto)}",
-        f"feeds = {_dict({name: _array(x) for name, x in run.inputs.items()})}",
-        f"expected = {_dict({name: _array(j.expected) for name, j in judged.items()})}",
-        f"# The absolute error that each element may have; no entry: none.\nallowed = {_dict(_limits(judged))}",
+        f"feeds = {entries({name: array_text(x) for name, x in run.inputs.items()})}",
+        judged_entries(judged),
         _session(provider, settings),
-        _COMPARISON,
+        _RUN + COMPARISON,
     ]
-    text = "\n".join(parts)
-    return text if "unpack(" in text.replace(_UNPACK, "") else text.replace(_UNPACK + "\n", "").replace(_PACKING, "")
+    return without_packing("\n".join(parts))
 
 
 def _status(judged: Mapping[str, Judged]) -> str:
@@ -76,31 +79,14 @@ def _status(judged: Mapping[str, Judged]) -> str:
     )
 
 
-def _limits(judged: Mapping[str, Judged]) -> dict[str, str]:
-    found = {}
-    for name, j in judged.items():
-        if j.allowed is not None:
-            same = j.allowed.size > 0 and bool((j.allowed == j.allowed.flat[0]).all())
-            found[name] = (
-                repr(float(j.allowed.flat[0])) if same and np.isfinite(j.allowed.flat[0]) else _array(j.allowed)
-            )
-    return found
-
-
-_PACKING = "import base64\nimport zlib\n"
-_IMPORTS = f"""{_PACKING}import sys
+_IMPORTS = f"""{PACKING}import sys
 
 import numpy as np
 import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 """
-_UNPACK = """
-def unpack(text, dtype, shape):
-    return np.frombuffer(zlib.decompress(base64.b85decode(text)), dtype).reshape(shape)
-
-"""
-_COMPARISON = """
+_RUN = """
 names = [o.name for o in model.graph.output]
 try:
     session = make_session()
@@ -116,27 +102,6 @@ if not expected:
 
     expected = dict(zip(names, ReferenceEvaluator(model).run(names, feeds)))
     allowed = {n: 1e-7 + 1e-3 * np.abs(np.asarray(x, np.float64)) for n, x in expected.items() if x.dtype.kind == "f"}
-
-wrong = False
-for name, want in expected.items():
-    y = np.asarray(got[name])
-    if y.shape != want.shape:
-        print(name, "has shape", y.shape, "and must have", want.shape)
-        wrong = True
-        continue
-    with np.errstate(all="ignore"):
-        right = (y == want) | ((y != y) & (want != want))
-        if name in allowed:
-            limit = np.asarray(allowed[name])
-            right |= np.isinf(limit) | (np.abs(y.astype(np.float64) - want) <= limit)
-    for index in list(zip(*np.nonzero(~right)))[:5] if right.ndim else [()] * int(not right):
-        at = tuple(map(int, index))
-        print(f"{name}{list(at)}: got {y[at]!r}, expected {want[at]!r}")
-    if not right.all():
-        print(int((~right).sum()), "of", right.size, "elements of", name, "are wrong")
-        wrong = True
-print("wrong" if wrong else "right")
-sys.exit(wrong)
 """
 
 
@@ -197,7 +162,7 @@ def _node(node: onnx.NodeProto) -> str:
 def _attribute(attribute: onnx.AttributeProto) -> str:
     value: Any = helper.get_attribute_value(attribute)
     if isinstance(value, TensorProto):
-        return f"numpy_helper.from_array({_array(numpy_helper.to_array(value))})"
+        return f"numpy_helper.from_array({array_text(numpy_helper.to_array(value))})"
     return repr(list(value) if attribute.type >= onnx.AttributeProto.FLOATS else value)
 
 
@@ -210,25 +175,4 @@ def _info(value: onnx.ValueInfoProto) -> str:
 
 
 def _initializer(tensor: onnx.TensorProto) -> str:
-    return f"numpy_helper.from_array({_array(numpy_helper.to_array(tensor))}, {tensor.name!r})"
-
-
-def _dict(entries: Mapping[str, str]) -> str:
-    lines = [f"    {name!r}: {text}," for name, text in entries.items()]
-    return "\n".join(["{", *lines, "}"]) if lines else "{}"
-
-
-def _array(x: np.ndarray) -> str:
-    """Returns an expression for an array, bit for bit where it has numbers that are written so."""
-    dtype = "np.bool_" if x.dtype == bool else f"np.{x.dtype.name}"
-    if x.size > MOST_LITERALS:
-        text = base64.b85encode(zlib.compress(np.ascontiguousarray(x).tobytes(), 9)).decode()
-        return f"unpack({text!r}, {dtype}, {x.shape})"
-    if x.dtype.kind == "f" and not np.isfinite(x).all():
-        return f"np.array({_numbers(x)}, {dtype}).reshape({x.shape})"
-    return f"np.array({x.tolist()!r}, {dtype})" + (f".reshape({x.shape})" if x.size == 0 else "")
-
-
-def _numbers(x: np.ndarray) -> str:
-    """Elements as text: NaN and infinities have no literals."""
-    return "[" + ", ".join(repr(float(v)) if np.isfinite(v) else f'float("{v}")' for v in x.ravel()) + "]"
+    return f"numpy_helper.from_array({array_text(numpy_helper.to_array(tensor))}, {tensor.name!r})"

@@ -25,6 +25,8 @@ _REAL_NUMBERS = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uin
 _FLOATS = "{half, bfloat16, float, double}"
 _BY_RESULT = ("y", "dy")
 _STEPS = Pointwise(float32=2, float64=2, complex=14)
+_THREE_STEPS = Pointwise(float32=3, float64=3, complex=14)
+"""Of formulas with three products: each is off by half a unit of its own, which may be a whole one of the result."""
 
 
 def _samples() -> Iterator[Sample]:
@@ -145,11 +147,11 @@ for _name, _doc, _function, _gradient, _accuracy in (
      _TANH_GRAD),
     ("SigmoidGrad", "dy y (1 - y) by element, y being Sigmoid's result (complex: its conjugate).",
      lambda y, dy: dy * (y * (1 - y)),
-     _second_order("SigmoidGrad", lambda y, dy: dy * (1 - 2 * y), conjugates=False), _STEPS),
+     _second_order("SigmoidGrad", lambda y, dy: dy * (1 - 2 * y), conjugates=False), _THREE_STEPS),
     ("SqrtGrad", "dy / (2 y) by element, 0 where dy is 0; y being Sqrt's result (complex: its conjugate).",
      _sqrt_grad, _sqrt_second_order, _STEPS),
     ("RsqrtGrad", "-dy y^3 / 2 by element, 0 where dy is 0; y being Rsqrt's result (complex: its conjugate).",
-     _rsqrt_grad, _second_order("RsqrtGrad", lambda y, dy: -1.5 * dy * apply_op("Square", [y])), _STEPS),
+     _rsqrt_grad, _second_order("RsqrtGrad", lambda y, dy: -1.5 * dy * apply_op("Square", [y])), _THREE_STEPS),
     ("ReciprocalGrad", "-dy y^2 by element, 0 where dy is 0; y being Reciprocal's result (complex: its conjugate).",
      _reciprocal_grad, _second_order("ReciprocalGrad", lambda y, dy: -2 * dy * y), _STEPS),
     ("InvGrad", "-dy y^2 by element, 0 where dy is 0; y being Inv's result (complex: its conjugate).",
