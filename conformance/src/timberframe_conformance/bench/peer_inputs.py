@@ -18,7 +18,7 @@ def peer_inputs(peer: str, inputs: Sequence[np.ndarray], attributes: Any) -> lis
     if peer in ("pyopencl", "clblast"):
         return arrays(attributes.details.get("platform", ""), attributes.model, inputs)
     if peer == "torch":
-        import torch  # type: ignore[import-not-found]  # a peer that need not be there
+        import torch  # a peer that need not be there
 
         torch.set_grad_enabled(False)
         return [torch.from_numpy(x) for x in inputs]
@@ -27,7 +27,7 @@ def peer_inputs(peer: str, inputs: Sequence[np.ndarray], attributes: Any) -> lis
 
         return [tensorflow.constant(x) for x in inputs]
     if peer == "jax":
-        import jax.numpy  # type: ignore[import-not-found]  # a peer that need not be there
+        import jax.numpy  # a peer that need not be there
 
         return [jax.numpy.asarray(x) for x in inputs]
     return list(inputs)

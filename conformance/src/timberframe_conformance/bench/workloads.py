@@ -26,7 +26,7 @@ def _unary(name: str, graph: Callable[..., Any], numpy: Callable[..., Any], othe
 
 
 def _torch(path: str) -> Callable[..., Any]:
-    import torch  # type: ignore[import-not-found]  # a peer that need not be there
+    import torch  # a peer that need not be there
 
     found: Any = torch
     for part in path.split("."):
