@@ -141,6 +141,9 @@ MODULES = {
     "absl": "absl-py",
     "cupy": "cupy-cuda12x",
     "grpc": "grpcio",
+    "opentelemetry.exporter.otlp.proto.http": "opentelemetry-exporter-otlp-proto-http",
+    "opentelemetry.sdk": "opentelemetry-sdk",
+    "opentelemetry": "opentelemetry-api",
     "re2": "google-re2",
 }
 """The packages of modules that have another name."""
