@@ -80,6 +80,7 @@ DEVICE_FAULTS = {
     },
     "keeps_handles": {
         "-/allocator-gives-back": "bytes had been allocated and given back in turn, on a device with 67108864 bytes",
+        "-/allocator-loses-nothing": "all bytes of a block must be free again when its last reference is dropped",
     },
     "races_in_copies": {
         "-/copies-concurrency": "copies of 4 threads at once disturb each other, while those of one thread are right: ",

@@ -16,7 +16,7 @@ SPEAKS = re.compile(r"cuda(?! C\+\+)|cublas|nccl", re.IGNORECASE)
 SAYS = re.compile(
     r"not (yet )?run on (a GPU|one)|has run on a GPU yet|has run on the emulator only|tried on an emulator only"
     r"|on an emulator and not yet on a GPU|No GPU was there"
-    r"|have no column were not run on a device of theirs",
+    r"|What has no column, such as a GPU that only a plugin is there for, has not been judged",
     re.IGNORECASE,
 )
 
