@@ -30,15 +30,15 @@ Judge = Callable[..., dict[str, Result]]
 def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[Judge]:
     """``judge("acme", "forward", "Neg")``: the results of the cases of an op, by their ids without suite and op.
 
-    Cases that judged nothing are left out, unless ``left_out=()``.
+    Cases that judged nothing are left out, unless ``left_out=()``. only: a text in the ids of those that are judged.
     """
     monkeypatch.syspath_prepend(PLUGINS)
 
-    def run(plugin: str, suite: str, op: str, left_out: Sequence[str] = LEFT_OUT) -> dict[str, Result]:
+    def run(plugin: str, suite: str, op: str, left_out: Sequence[str] = LEFT_OUT, only: str = "") -> dict[str, Result]:
         with loaded_plugin(plugin, importlib.import_module(plugin)):
             options = Options(plugin, suites=(suite,), ops=(op,))
             target = open_target(options)
-            results = [judge_case(case, target) for case in collect(target, options)]
+            results = [judge_case(case, target) for case in collect(target, options) if only in case.id]
         return {r.id.split("/", 2)[2]: r for r in results if r.verdict not in left_out}
 
     yield run
@@ -78,10 +78,6 @@ DEVICE_FAULTS = {
     "sharing_allocator": {
         "-/allocator-sizes": "bytes of an allocation are overwritten through others; allocations must have the bytes",
     },
-    "keeps_handles": {
-        "-/allocator-gives-back": "bytes had been allocated and given back in turn, on a device with 67108864 bytes",
-        "-/allocator-loses-nothing": "all bytes of a block must be free again when its last reference is dropped",
-    },
     "races_in_copies": {
         "-/copies-concurrency": "copies of 4 threads at once disturb each other, while those of one thread are right: ",
     },
@@ -103,6 +99,19 @@ def test_a_fault_of_the_device_fails_its_case_alone(judge: Judge, plugin: str) -
     found = failing(judge(plugin, "device", "Device"))
     assert found.keys() == DEVICE_FAULTS[plugin].keys()
     assert all(words in found[case] for case, words in DEVICE_FAULTS[plugin].items())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("-/allocator-gives-back", "bytes had been allocated and given back in turn, on a device with 67108864 bytes"),
+        ("-/allocator-loses-nothing", "all bytes of a block must be free again when its last reference is dropped"),
+    ],
+)
+def test_memory_that_is_not_given_back_fails_each_case_that_uses_it_up(judge: Judge, case: str, words: str) -> None:
+    found = failing(judge("keeps_handles", "device", "Device", only=case))
+    assert words in found[case]
 
 
 @pytest.mark.slow

@@ -60,6 +60,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
         "dlpack-keeps-memory": _dlpack_keeps_memory,
     }
     apart = not target.device.host_memory  # what uses the device's memory up is done in another process
+    yield _case(target, "allocator-loses-nothing", transfers.loses_nothing, isolate=apart)  # while none is in use
     for name, check in checks.items():
         yield _case(target, name, check)
     held = target.device.attributes.dtypes
@@ -73,7 +74,6 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
                 SUITE, "Device", (("T", dtype),), f"copy-{layout}", check, LEVELS[0], expected, asked_by=LEVELS[0]
             )
     yield _case(target, "allocator-gives-back", transfers.gives_back, isolate=apart)
-    yield _case(target, "allocator-loses-nothing", transfers.loses_nothing, isolate=apart)
 
 
 def _case(target: Target, name: str, check: Callable[[Target], Measured | None], isolate: bool = False) -> Case:
