@@ -33,7 +33,7 @@ class IterationLimit:
 
 
 def runs_of_bodies(op: Operation, graph: Graph) -> float:
-    """How often at most a loop or branch runs bodies, those in these included; inf if not known."""
+    """Returns how often at most a loop or branch runs bodies, those in these included; inf if not known."""
     functions = called_functions(op, graph)
     inner = sum(map(_runs_in, functions))
     if op.op_def.role != "loop":
@@ -44,7 +44,7 @@ def runs_of_bodies(op: Operation, graph: Graph) -> float:
 
 
 _runs: WeakKeyDictionary[FuncGraph, tuple[int, float]] = WeakKeyDictionary()
-"""What functions come to that were seen before, until they grow: each level of nesting asks for all in it."""
+"""Lengths of functions that were seen before, and the runs of bodies in them: each level of nesting asks for all."""
 
 
 def _runs_in(function: FuncGraph) -> float:

@@ -73,7 +73,7 @@ class FuncGraph(Graph):
 
     def add_input(self, dtype: DType, shape: Shape = None, name: str = "input") -> Tensor:
         """Declares the next input."""
-        if dtype is variant or self.finalized:
+        if dtype is variant:  # whose elements are inferred
             with self.name_scope(None), self.control_dependencies(None):
                 tensor = self.apply("Placeholder", (), {"dtype": dtype, "shape": shape}, name).outputs[0]
         else:
@@ -84,6 +84,7 @@ class FuncGraph(Graph):
     def _add_placeholder(self, dtype: DType, shape: Shape, name: str) -> Tensor:
         """Adds what `apply` would outside of all scopes, and infers nothing: nested bodies have very many inputs."""
         with self._lock:
+            self._refuse_finalized()
             scope, self._scopes.name = self._scopes.name, ""
             try:
                 full = self._claim_name(name, exact=False)

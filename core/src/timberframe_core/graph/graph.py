@@ -98,8 +98,7 @@ class Graph(Collections, GradientOverrides, FeedsAndFetches):
         when the node runs.
         """
         with self._lock:
-            if self._finalized:
-                raise WrongStateError("graph is finalized; operations can be added only before finalize()")
+            self._refuse_finalized()
             name = self._claim_name(name or op_def.name, exact_name)
             if self._scopes.gradients and op_def.name in self._scopes.gradients:
                 attrs = {**attrs, ATTR: self._scopes.gradients[op_def.name]}
@@ -114,6 +113,10 @@ class Graph(Collections, GradientOverrides, FeedsAndFetches):
                 op.gradient = gradient_named(full[ATTR])
             self._append(op)
             return op
+
+    def _refuse_finalized(self) -> None:
+        if self._finalized:
+            raise WrongStateError("graph is finalized; operations can be added only before finalize()")
 
     def _append(self, op: Operation) -> None:
         op.id = len(self._operations)

@@ -182,7 +182,11 @@ def train(
         running = session if session_wrapper is None else session_wrapper(session)
         return lambda: train_step_fn(running, train_op, step, arguments)
 
-    return _train_in_sessions(supervisor, master, session_config, begin, ignore_live_threads)
+    while True:
+        try:
+            return _train_in_session(supervisor, master, session_config, begin, ignore_live_threads)
+        except AbortedError as e:
+            logging.info("the session is lost (%s); another one goes on from the last checkpoint", e)
 
 
 def _check_arguments(
@@ -228,21 +232,6 @@ def _join_replicas(supervisor: Any, session: Any, hook: Any, global_step: Any, d
         return
     while delay and session.run(global_step) < delay and not supervisor.should_stop():
         time.sleep(_SECONDS_BETWEEN_LOOKS)
-
-
-def _train_in_sessions(
-    supervisor: Any,
-    master: str,
-    config: Any,
-    begin: Callable[[Any], Callable[[], tuple[Any, Any]]],
-    ignore_live_threads: bool,
-) -> Any:
-    """Trains in a session, and in another one each time that it is lost; returns the last loss."""
-    while True:
-        try:
-            return _train_in_session(supervisor, master, config, begin, ignore_live_threads)
-        except AbortedError as e:
-            logging.info("the session is lost (%s); another one goes on from the last checkpoint", e)
 
 
 def _train_in_session(

@@ -189,6 +189,13 @@ class Pipeline(ABC):
     def begin(self, context: Context, path: str) -> Cursor:
         """A cursor before the first element. path: the way to it from the end of the pipeline."""
 
+    def begin_repeated(self, context: Context, path: str, count: int) -> Cursor | None:
+        """Returns a cursor that goes through the elements `count` times; None where each time has a cursor of its own.
+
+        A negative count means without an end.
+        """
+        return None
+
     def size(self) -> int:
         """How many elements there are, INFINITE or UNKNOWN."""
         return UNKNOWN

@@ -15,7 +15,6 @@ from timberframe.pipelines.base import (
     State,
     Wrapper,
 )
-from timberframe.pipelines.shuffling import Shuffle
 from timberframe_core.plugin.host_ops import HostCall
 
 
@@ -32,9 +31,8 @@ class Repeat(_Counted):
     """The elements `count` times; a negative count means without an end."""
 
     def begin(self, context: Context, path: str) -> Cursor:
-        if isinstance(self.source, Shuffle):  # TensorFlow fuses both
-            return self.source.begin_repeated(context, f"{path}/0", self.count)
-        return _RepeatCursor(self, context, f"{path}/0")
+        fused = self.source.begin_repeated(context, f"{path}/0", self.count)
+        return fused or _RepeatCursor(self, context, f"{path}/0")
 
     def draw(self, context: Context, path: str) -> None:
         """Draws the seeds of a further repetition, as TensorFlow does after the last one where it is not fused."""

@@ -54,7 +54,7 @@ class Shuffle(Pipeline):
         return self.begin_repeated(context, path, 1)
 
     def begin_repeated(self, context: Context, path: str, count: int) -> Cursor:
-        """Returns a cursor that goes through the elements `count` times, through all of them for a negative count."""
+        """Returns one cursor for all repetitions: the next fills the room that the last leaves, as in TensorFlow."""
         seeds = self.draw_seeds(context, path)
         return Empty() if context.draws_alone else _ShuffleCursor(self, context, path, count, seeds)
 
