@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -90,16 +90,7 @@ def _read_again(trial: Trial, case_id: str, target: Target) -> Measured | None:
     built = drive.Built(Graph(), [], {})
     copies: list[Any] = []
     with built.graph.as_default(), device_scope(target.spec):
-        inputs: list[Any] = []
-        for arg, value in zip(trial.op.inputs, arrays, strict=True):
-            if arg.name in trial.op.shape_inputs:
-                inputs.append(value)
-                continue
-            given = attrs.get(arg.type_attr or "")
-            values: list[Any] = list(value) if arg.is_list else [value]
-            made = [_read(built, x, given) for x in values]
-            copies += made
-            inputs.append(made if arg.is_list else made[0])
+        inputs = _inputs(trial, arrays, attrs, lambda x, declared: _read(built, copies, x, declared))
         result = apply_op(trial.op.name, inputs, attrs)
         after = [apply_op("Identity", [c]) for c in copies]
     with target.session(built.graph) as session:
@@ -115,10 +106,28 @@ def _read_again(trial: Trial, case_id: str, target: Target) -> Measured | None:
     return None
 
 
-def _read(built: drive.Built, x: np.ndarray, declared: Any) -> Any:
-    """The value of a variable of its own. declared: the dtype of the op's attr."""
+def _inputs(
+    trial: Trial, arrays: Sequence[Any], attrs: Mapping[str, Any], tensor: Callable[[np.ndarray, Any], Any]
+) -> list[Any]:
+    """Returns the inputs of a call of the op, those whose value shapes the result as they are.
+
+    tensor: makes one of an array and the dtype of the op's attr.
+    """
+    inputs: list[Any] = []
+    for arg, value in zip(trial.op.inputs, arrays, strict=True):
+        if arg.name in trial.op.shape_inputs:
+            inputs.append(value)
+            continue
+        tensors = [tensor(x, attrs.get(arg.type_attr or "")) for x in (value if arg.is_list else [value])]
+        inputs.append(tensors if arg.is_list else tensors[0])
+    return inputs
+
+
+def _read(built: drive.Built, copies: list[Any], x: np.ndarray, declared: Any) -> Any:
+    """Returns the value of a variable of its own, which `copies` gets. declared: the dtype of the op's attr."""
     handle = drive.variable(built, x, f"input{len(built.setup)}", declared)
-    return apply_op("ReadVariableOp", [handle], {"dtype": built.setup[-1].inputs[1].dtype})
+    copies.append(apply_op("ReadVariableOp", [handle], {"dtype": built.setup[-1].inputs[1].dtype}))
+    return copies[-1]
 
 
 def _chain(trial: Trial, case_id: str, target: Target) -> Measured | None:
@@ -206,15 +215,7 @@ def _read_after(trial: Trial, case_id: str, target: Target) -> Measured | None:
     built = drive.Built(Graph(), [], {})
     made: list[_Made] = []
     with built.graph.as_default(), device_scope(target.spec):
-        inputs: list[Any] = []
-        for arg, value in zip(trial.op.inputs, arrays, strict=True):
-            if arg.name in trial.op.shape_inputs:
-                inputs.append(value)
-                continue
-            given = attrs.get(arg.type_attr or "")
-            values: list[Any] = list(value) if arg.is_list else [value]
-            tensors = [_result(built, made, x, given, target) for x in values]
-            inputs.append(tensors if arg.is_list else tensors[0])
+        inputs = _inputs(trial, arrays, attrs, lambda x, declared: _result(built, made, x, declared, target))
         if not made:
             raise NotApplicableError(f"the device has none of {', '.join(MAKERS)} for the op's inputs")
         result = apply_op(trial.op.name, inputs, attrs)
