@@ -41,7 +41,7 @@ def found_in(target: Target, names: Any, suites: tuple[str, ...] = ()) -> list[F
 @pytest.mark.slow
 @pytest.mark.timeout(1200)  # 13 kernels of some twenty ops
 def test_no_lazy_kernel_passes_but_those_that_are_listed_with_a_reason(target: Target) -> None:
-    """Of all ops of core and the commit's shares of inference and of all; `conformance mutants --lazy` tries all."""
+    """Tries all ops of core and the commit's shares of inference and of all; `conformance mutants --lazy` tries all."""
     number = commit_number(Path(__file__).parent)
     names = ops_of("core") | {op for op in ops_of("inference") if in_share(op, (number % SHARES, SHARES))}
     names |= {op.name for op in registry.all_ops() if in_share(op.name, (number % SHARES_OF_ALL, SHARES_OF_ALL))}

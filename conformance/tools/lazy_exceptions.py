@@ -22,7 +22,10 @@ DATA = Path(timberframe_conformance.__file__).parent / "data" / EXCEPTIONS_FILE
 
 
 def exceptions(share: tuple[int, int]) -> dict[str, list[str]]:
-    """The exceptions of a share of the ops, by reason; ends the process where lazy kernels are missed without one."""
+    """Returns the exceptions of a share of the ops, by reason.
+
+    Ends the process where lazy kernels are missed without one.
+    """
     ops = [op for op in registry.all_ops() if in_share(op.name, share)]
     found: dict[str, list[str]] = {}
     missed = False

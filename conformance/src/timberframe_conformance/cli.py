@@ -199,7 +199,7 @@ def _run(given: argparse.Namespace, console: Console) -> int:
 
 
 def _of_graphs(target: Target, options: Options) -> set[str]:
-    """The ops of the graphs of all cases that the options ask for."""
+    """Returns the ops of the graphs of all cases that the options ask for."""
     from timberframe_conformance.collect import collect
 
     return {op for case in collect(target, options) for op in case.of_graph}

@@ -87,7 +87,7 @@ def _after(node: Any, reads: list[Any]) -> list[Any]:
 
 
 def input_tensor(built: Built, x: np.ndarray, constant: bool, known: bool, declared: Any) -> Any:
-    """A tensor of a graph with these values: a constant, or a placeholder with its feed.
+    """Returns a tensor of a graph with these values: a constant, or a placeholder with its feed.
 
     known: it has a static shape. declared: the dtype of the op's attr, which alone distinguishes quantized integers
     from others.
@@ -107,7 +107,7 @@ def _dtype(x: np.ndarray, declared: Any) -> DType:
 
 
 def variable(built: Built, value: Any, name: str, declared: Any = None) -> Any:
-    """The handle of a variable that the setup of `built` gives this value. declared: see `input_tensor`."""
+    """Returns the handle of a variable that the setup of `built` gives this value. declared: see `input_tensor`."""
     dtype = _dtype(value, declared)
     handle = apply_op("VarHandleOp", (), {"dtype": dtype, "shape": value.shape, "shared_name": name})
     start = apply_op("Placeholder", (), {"dtype": dtype, "shape": value.shape}, name="start")

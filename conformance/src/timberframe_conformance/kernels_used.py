@@ -34,7 +34,7 @@ class Lookups:
         self._found: dict[tuple[str, int], tuple[str, KernelDef | None]] = {}
         self._elsewhere: dict[str, str] = {}
         self._computed: Mapping[str, int] = {}
-        """How often the device has had each op computed by its reference before `begin`."""
+        """Number of times that the device has had each op computed by its reference before `begin`."""
         self._given_away: Mapping[tuple[str, str], int] = {}
         """Number of times that the device has had each op computed by others before `begin`."""
         self._noted: Mapping[tuple[str, str], int] = {}

@@ -51,7 +51,7 @@ class Options:
         return self.level if self.level in LEVELS else LEVELS[-1]
 
     def wants_op(self, op: str, of_graph: Sequence[str] = ()) -> bool:
-        """Whether cases of an op are part of the run. of_graph: further ops by which they can be chosen."""
+        """Returns whether cases of an op are part of the run. of_graph: further ops by which they can be chosen."""
         chosen = not self.ops or op in self.ops or not set(self.ops).isdisjoint(of_graph)
         return chosen and in_share(op, self.share)
 

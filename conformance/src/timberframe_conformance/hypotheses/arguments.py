@@ -14,7 +14,7 @@ from timberframe_core.ops.definition.signature import AttrDef
 
 
 def another_attr(wrong: Wrong) -> Iterator[str]:
-    """An attr was read as its default, or as the other of two values."""
+    """Recognizes an attr that was read as its default, or as the other of two values."""
     for attr in wrong.op.attrs.values():
         for value in _others(attr, wrong.attrs.get(attr.name)):
             if wrong.equals(wrong.result_of(attrs={**wrong.attrs, attr.name: value})):
@@ -41,7 +41,7 @@ def _others(attr: AttrDef, value: Any) -> Iterator[Any]:
 
 
 def input_left_out(wrong: Wrong) -> Iterator[str]:
-    """A bias was not added, a factor not multiplied by."""
+    """Recognizes a bias that was not added, a factor that was not multiplied by."""
     for i, x in enumerate(wrong.inputs):
         if len(wrong.inputs) < 2 or x.dtype.name not in FORMATS:
             continue
@@ -52,7 +52,7 @@ def input_left_out(wrong: Wrong) -> Iterator[str]:
 
 
 def inputs_exchanged(wrong: Wrong) -> Iterator[str]:
-    """Two operands were taken for each other."""
+    """Recognizes two operands that were taken for each other."""
     for i, k in itertools.combinations(range(len(wrong.inputs)), 2):
         if wrong.inputs[i].dtype == wrong.inputs[k].dtype:
             swapped = list(wrong.inputs)
@@ -62,7 +62,7 @@ def inputs_exchanged(wrong: Wrong) -> Iterator[str]:
 
 
 def input_transposed(wrong: Wrong) -> Iterator[str]:
-    """An operand was read by columns in place of rows."""
+    """Recognizes an operand that was read by columns in place of rows."""
     for i, x in enumerate(wrong.inputs):
         if x.ndim > 1 and min(x.shape[-2:]) > 1:
             for words, other in (
@@ -74,7 +74,7 @@ def input_transposed(wrong: Wrong) -> Iterator[str]:
 
 
 def node_left_out(wrong: Wrong) -> Iterator[str]:
-    """One of several nodes was not computed."""
+    """Recognizes one of several nodes that was not computed."""
     for words, candidate in wrong.candidates():
         if wrong.equals(candidate):
             yield f"equals {words}"

@@ -16,13 +16,13 @@ TF32_BITS = 13
 FEWEST_NARROW = 4
 """Wrong elements that must all be numbers of a narrower format for that to tell something."""
 FEW_ULP = 8
-"""How far such numbers may be off in that format."""
+"""Units in the last place of that format by which such numbers may be off."""
 MOST_LOST = 0.25
 """The share of a sum that its roundings may lose and still tell something."""
 
 
 def flushed(wrong: Wrong) -> Iterator[str]:
-    """Subnormal results became 0."""
+    """Recognizes subnormal results that became 0."""
     if wrong.dtype.name in FORMATS and np.all(wrong.got[wrong.wrong] == 0):
         tiny = FORMATS[wrong.dtype.name].smallest_normal
         if np.all(np.abs(wrong.expected[wrong.wrong]) < tiny):
@@ -30,7 +30,7 @@ def flushed(wrong: Wrong) -> Iterator[str]:
 
 
 def narrow_sums(wrong: Wrong) -> Iterator[str]:
-    """Products of 16-bit numbers were added up in 16 bits."""
+    """Recognizes products of 16-bit numbers that were added up in 16 bits."""
     if not isinstance(wrong.op.accuracy, Accumulation) or wrong.dtype.itemsize != 2 or not wrong.is_small:
         return
     form = FORMATS[wrong.dtype.name]
@@ -46,7 +46,7 @@ def narrow_sums(wrong: Wrong) -> Iterator[str]:
 
 
 def narrow_inputs(wrong: Wrong) -> Iterator[str]:
-    """Inputs were rounded to a narrower format before."""
+    """Recognizes inputs that were rounded to a narrower format before."""
     if wrong.dtype not in (np.float32, np.float64):
         return
     for name in ("TensorFloat-32", "bfloat16", "float16", "float32"):
@@ -56,7 +56,7 @@ def narrow_inputs(wrong: Wrong) -> Iterator[str]:
 
 
 def narrow_results(wrong: Wrong) -> Iterator[str]:
-    """Results are numbers of a narrower format, near the right ones."""
+    """Recognizes results that are numbers of a narrower format, near the right ones."""
     got, right = wrong.got[wrong.wrong], wrong.expected[wrong.wrong]
     if wrong.dtype not in (np.float32, np.float64) or got.size < FEWEST_NARROW or not np.all(np.isfinite(got)):
         return
@@ -79,7 +79,7 @@ def _narrowed(x: np.ndarray, name: str) -> np.ndarray:
 
 
 def toward_zero(wrong: Wrong) -> Iterator[str]:
-    """Results were cut off in place of rounded."""
+    """Recognizes results that were cut off in place of rounded."""
     if wrong.dtype.name not in FORMATS or wrong.dtype.kind == "c":
         return
     got, right = wrong.got.astype(np.float64)[wrong.wrong], wrong.expected[wrong.wrong]
@@ -90,7 +90,7 @@ def toward_zero(wrong: Wrong) -> Iterator[str]:
 
 
 def a_multiple(wrong: Wrong) -> Iterator[str]:
-    """Results are the right ones times a number."""
+    """Recognizes results that are the right ones times a number."""
     if wrong.dtype.name not in FORMATS or wrong.dtype.kind == "c":
         return
     with np.errstate(all="ignore"):

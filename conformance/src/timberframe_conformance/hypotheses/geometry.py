@@ -10,7 +10,7 @@ from timberframe_conformance.hypotheses.wrong import Hypothesis, Wrong
 
 
 def odd_padding(wrong: Wrong) -> Iterator[str]:
-    """SAME padding of an odd number of pixels has the larger half at the end: it is mirrored, with all operands."""
+    """Recognizes SAME padding of an odd number of pixels whose larger half is at the start: operands are mirrored."""
     if wrong.attrs.get("padding") != "SAME" or wrong.got.ndim not in (4, 5):
         return
     first = 2 if str(wrong.attrs.get("data_format", "")).startswith("NC") else 1
@@ -27,7 +27,7 @@ def odd_padding(wrong: Wrong) -> Iterator[str]:
 
 
 def mirrored_filter(wrong: Wrong) -> Iterator[str]:
-    """A convolution of signal processing in place of a correlation."""
+    """Recognizes a convolution of signal processing in place of a correlation."""
     for i, (arg, x) in enumerate(zip(wrong.op.inputs, wrong.inputs, strict=False)):
         if arg.name == "filter" and x.ndim > 2:
             flipped = np.flip(x, tuple(range(x.ndim - 2)))
@@ -36,7 +36,7 @@ def mirrored_filter(wrong: Wrong) -> Iterator[str]:
 
 
 def counted_padding(wrong: Wrong) -> Iterator[str]:
-    """Pooling whose SAME padding is taken for zeros, which lower a mean and may be the largest."""
+    """Recognizes pooling that takes SAME padding for zeros, which lower a mean and may be the largest."""
     if wrong.attrs.get("padding") != "SAME" or "ksize" not in wrong.attrs or len(wrong.inputs) != 1:
         return
     (x,) = wrong.inputs
@@ -49,7 +49,7 @@ def counted_padding(wrong: Wrong) -> Iterator[str]:
 
 
 def other_dimension(wrong: Wrong) -> Iterator[str]:
-    """An op along the last dimension, as a softmax, that took another one."""
+    """Recognizes an op along the last dimension, as a softmax, that took another one."""
     if len(wrong.inputs) == 1 and wrong.inputs[0].shape == wrong.got.shape:
         for axis in range(wrong.got.ndim - 1):
             found = wrong.result_of(inputs=[wrong.inputs[0].swapaxes(axis, -1)])

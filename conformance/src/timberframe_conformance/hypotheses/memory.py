@@ -13,7 +13,7 @@ _SMALL = 1e-6
 
 
 def never_written(wrong: Wrong) -> Iterator[str]:
-    """Memory that no kernel wrote to is often 0; so is what underflows, and one of few values by chance."""
+    """Recognizes memory that no kernel wrote to: often 0, as is what underflows, and one of few values by chance."""
     right = np.asarray(wrong.expected)[wrong.wrong]
     if wrong.dtype != bool and distinct(right) > 1 and np.all(wrong.got[wrong.wrong] == np.zeros((), wrong.dtype)):
         numbers = wrong.dtype.kind in "fc"
@@ -24,14 +24,14 @@ def never_written(wrong: Wrong) -> Iterator[str]:
 
 
 def an_input(wrong: Wrong) -> Iterator[str]:
-    """The output lies where an input does, or an input was copied."""
+    """Recognizes an output that lies where an input does, or an input that was copied."""
     for i, x in enumerate(wrong.inputs):
         if x.dtype == wrong.dtype and x.shape == wrong.got.shape and wrong.equals(x):
             yield f"equals input {i}"
 
 
 def an_earlier_result(wrong: Wrong) -> Iterator[str]:
-    """Something was kept that belongs to other inputs: prepared weights, a result, memory."""
+    """Recognizes what was kept and belongs to other inputs: prepared weights, a result, memory."""
     for words, inputs in wrong.earlier.items():
         if wrong.equals(wrong.result_of(inputs=inputs)):
             yield f"equals the result of {words}"
@@ -42,7 +42,7 @@ def an_earlier_result(wrong: Wrong) -> Iterator[str]:
 
 
 def first_entry(wrong: Wrong) -> Iterator[str]:
-    """Each entry of the batch got what the first one has, which is more than a number."""
+    """Recognizes entries of a batch that all got what the first one has, which is more than a number."""
     if (
         wrong.got.shape[:1] > (1,)
         and distinct(wrong.expected[:1]) > 1
@@ -52,7 +52,7 @@ def first_entry(wrong: Wrong) -> Iterator[str]:
 
 
 def strides_ignored(wrong: Wrong) -> Iterator[str]:
-    """A view was read as if its elements lay one after the other."""
+    """Recognizes a view that was read as if its elements lay one after the other."""
     if any(not x.flags.c_contiguous for x in wrong.inputs):
         flat = [np.ravel(x, "K").reshape(x.shape) for x in wrong.inputs]
         if wrong.equals(wrong.result_of(inputs=flat)):

@@ -24,12 +24,12 @@ def places(wrong: Wrong) -> str:
 
 
 def places_in(mask: np.ndarray) -> str:
-    """The indices at which elements differ, in words; empty where they follow no pattern."""
+    """Returns the indices at which elements differ, in words; empty where they follow no pattern."""
     return " and ".join([*_along_dimensions(mask)][:2]) if int(mask.sum()) >= LEAST else ""
 
 
 def _along_dimensions(mask: np.ndarray, layout: str = "") -> Iterator[str]:
-    """The indices that all differing elements share, in words, for each dimension in which not all indices have some.
+    """Yields the indices of differing elements, in words, for each dimension in which not all indices have some.
 
     layout: the letters of the dimensions, such as NHWC, where they have any.
     """
@@ -48,7 +48,7 @@ def _along_dimensions(mask: np.ndarray, layout: str = "") -> Iterator[str]:
 
 
 def _name(mask: np.ndarray, axis: int, layout: str) -> str:
-    """The word for the indices of a dimension."""
+    """Returns the word for the indices of a dimension."""
     if len(layout) == mask.ndim:
         return {"N": "batch entries", "C": "channels", "H": "rows", "W": "columns", "D": "planes"}[layout[axis]]
     return f"indices of dimension {axis},"

@@ -83,7 +83,7 @@ class Wrong:
             return None
 
     def equals(self, candidate: np.ndarray | None) -> bool:
-        """Whether the elements that differ from the truth are those of a candidate, which is not the truth itself.
+        """Returns whether the elements that differ from the truth are those of a candidate, which is not the truth.
 
         Where they have few values, and so may do so by chance, all others must be those of the candidate, too.
         """
@@ -112,5 +112,5 @@ TELLING = 3
 
 
 def distinct(values: np.ndarray) -> int:
-    """The number of different values, of NaN none."""
+    """Returns the number of different values, of NaN none."""
     return np.unique(values[values == values]).size

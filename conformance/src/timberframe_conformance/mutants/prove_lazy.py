@@ -65,7 +65,7 @@ class Finding:
 
     @property
     def name(self) -> str:
-        """What was tried, as the list of exceptions has it."""
+        """Returns kernel, op, suite and level, as the list of exceptions has them."""
         return f"{self.kernel} of {self.op}, by {self.suite} in {self.level}"
 
     def __str__(self) -> str:
@@ -124,7 +124,7 @@ EXCEPTIONS_FILE = "lazy_exceptions.json"
 
 @functools.cache
 def listed() -> dict[str, str]:
-    """The lazy kernels that the reference device's cases do not find, each with the reason.
+    """Returns the lazy kernels that the reference device's cases do not find, each with the reason.
 
     `conformance/tools/lazy_exceptions.py` writes the list.
     """
@@ -133,7 +133,7 @@ def listed() -> dict[str, str]:
 
 
 def differs_from_list(findings: Sequence[Finding], ops: Collection[str]) -> Iterator[str]:
-    """What the exceptions among findings on some ops have that the list has not, or the other way round."""
+    """Yields the exceptions among findings on some ops that the list has not, and those that it alone has."""
     now = {f.name: f.excuse for f in findings if f.is_exception and not f.is_missed}
     before = {name: reason for name, reason in listed().items() if name.split(" of ", 1)[1].split(",")[0] in ops}
     for name, reason in now.items():

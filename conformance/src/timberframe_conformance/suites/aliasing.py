@@ -30,7 +30,7 @@ CHAIN = 3
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """For each op, in at most three dtypes: the checks of CHECKS that make sense for it, `read-after` once a level."""
+    """Yields, for each op in at most three dtypes, the checks that make sense for it, `read-after` once a level."""
     once: set[tuple[str, str]] = set()
     for trial in chosen(target, ops, middling_or_small, dtypes=3):
         for what, run in CHECKS.items():
@@ -198,7 +198,7 @@ MAKERS = ("BiasAdd", "AddV2", "LogicalOr")
 
 
 def makes_results(trial: Trial) -> bool:
-    """Whether results of other nodes can be inputs of the op: none of MAKERS gives strings."""
+    """Returns whether results of other nodes can be inputs of the op: none of MAKERS gives strings."""
     data = [
         input_dtype(arg, x, trial.types)
         for arg, given in zip(trial.op.inputs, trial.sample.inputs, strict=True)
@@ -209,7 +209,7 @@ def makes_results(trial: Trial) -> bool:
 
 
 def _read_after(trial: Trial, case_id: str, target: Target) -> Measured | None:
-    """Inputs of the op that nodes of the same program make, and that others read after it ran, keep their values."""
+    """Checks that inputs which nodes of the program make, and which others read after the op ran, keep their values."""
     arrays = trial.arrays(case_id)
     attrs = trial.attrs(arrays)
     built = drive.Built(Graph(), [], {})
@@ -239,9 +239,9 @@ class _Made:
 
 
 def _result(built: drive.Built, made: list[_Made], x: np.ndarray, declared: Any, target: Target) -> Any:
-    """A tensor with the values of x: the result of a node, which `made` gets, where the device has an op for it.
+    """Returns a tensor with the values of x: the result of a node where the device has an op for it.
 
-    declared: the dtype of the op's attr.
+    made: gets that result. declared: the dtype of the op's attr.
     """
     fed = drive.input_tensor(built, x, False, True, declared)
     for maker in MAKERS:
@@ -254,7 +254,7 @@ def _result(built: drive.Built, made: list[_Made], x: np.ndarray, declared: Any,
 
 
 def _gives(maker: str, dtype: str, target: Target) -> bool:
-    """Whether the device has a kernel of one of MAKERS in a dtype."""
+    """Returns whether the device has a kernel of one of MAKERS in a dtype."""
     op = registry.get(maker)
     attrs, fixed = type_attrs(op), op.inputs[0].dtype
     known = fixed.name == dtype if fixed is not None else dtype in allowed_types(attrs[0])

@@ -35,8 +35,8 @@ MOST_FILLED = 1 << 30
 STEP = 1 << 14
 """Bytes to which the size of the largest block is found."""
 TRIED, LOST, WHOLE = 3, 32, 0.75
-"""How often blocks are allocated and given back, the bytes of each whose loss is noticed, and the share of the largest
-block that must stay. So many blocks lose more than STEP."""
+"""Number of times that blocks are allocated and given back, the bytes of each whose loss is noticed, and the share of
+the largest block that must stay. So many blocks lose more than STEP."""
 
 
 def _numbers(seed: int, size: int) -> np.ndarray:
@@ -118,7 +118,7 @@ def gives_back(target: Target) -> Measured | None:
 
 
 def loses_nothing(target: Target) -> Measured | None:
-    """All bytes of a block can be had again, in one piece with those around it.
+    """Checks that all bytes of a block can be had again, in one piece with those around it.
 
     The largest block that there can be must be as large after most of the memory was in use in blocks of odd sizes. A
     driver that loses memory does so each time, unlike one that makes what it keeps, and other processes.
@@ -143,7 +143,7 @@ def loses_nothing(target: Target) -> Measured | None:
 
 
 def _largest_block(device: Any) -> int:
-    """The size of the largest block that there can be now, less than STEP too small."""
+    """Returns the size of the largest block that there can be now, less than STEP too small."""
     device.synchronize()
     least, most = 0, device.attributes.memory + 1
     while most - least > STEP:

@@ -111,7 +111,7 @@ def _sessions(d: Drawer) -> str:
 
 
 def _threads(d: Drawer) -> str:
-    """Threads that add to, assign and read one variable; `in_threads` judges what they saw."""
+    """Returns a program of threads that add to, assign and read one variable; `in_threads` judges what they saw."""
     count, each = d.whole(2, 3), d.whole(2, 4)
     kinds = [("add", 1, 9), ("add", 1, 9), ("assign", 10, 99), ("read", 0, 0)]
     lines = []

@@ -18,7 +18,7 @@ PLUGIN = "conformance-strangers"
 REPORT = "a vendor's report, bug {}"
 """Of a vendor who tried the suite with bugs of its own."""
 READER = "a reader of the guides"
-"""Who planted bugs without having seen the suite."""
+"""Source of bugs that were planted by somebody who had not seen the suite."""
 
 
 @dataclass(frozen=True)

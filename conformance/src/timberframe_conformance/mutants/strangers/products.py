@@ -70,7 +70,7 @@ def _(c: Call) -> Any:
 
 
 def _tensor_float(x: np.ndarray) -> np.ndarray:
-    """Rounded to ten bits of fraction."""
+    """Returns an array rounded to ten bits of fraction."""
     bits = np.ascontiguousarray(x).view(np.uint32)
     return np.where(np.isfinite(x), ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32), x)
 
