@@ -32,7 +32,7 @@ _SMALL_MATRIX = 1000  # elements up to which an identity matrix is stored instea
 
 
 def _squared_norm(x: Tensor, axes: Any = None, keep: bool = False) -> Tensor:
-    square = call_op("Mul", x, call_op("Conj", x)) if x.dtype.is_complex else call_op("Square", x)
+    square = call_op("Mul", x, call_op("Conj", x) if x.dtype.is_complex else x)  # as in TensorFlow: 2 x may overflow
     total = call_op("Sum", square, reduction_axes(x) if axes is None else axes, keep_dims=keep)
     return call_op("Real", total, Tout=x.dtype.real_dtype) if x.dtype.is_complex else total
 

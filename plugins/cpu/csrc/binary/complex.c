@@ -18,10 +18,11 @@ static inline c128 product_complex128(c128 x, c128 y) {
   return CMPLX(a * c - b * d, a * d + b * c);
 }
 
-/* The squared modulus of a double's worth of float parts neither overflows nor vanishes. */
+/* The squared modulus of a double's worth of float parts neither overflows nor vanishes. Infinities are C's to divide. */
 static inline c64 quotient_complex64(c64 x, c64 y) {
   const double a = crealf(x), b = cimagf(x), c = crealf(y), d = cimagf(y), square = c * c + d * d;
-  return CMPLXF((float)((a * c + b * d) / square), (float)((b * c - a * d) / square));
+  const double real = (a * c + b * d) / square, imaginary = (b * c - a * d) / square;
+  return real == real && imaginary == imaginary ? CMPLXF((float)real, (float)imaginary) : (c64)((c128)x / (c128)y);
 }
 
 static inline c128 quotient_complex128(c128 x, c128 y) { return x / y; }

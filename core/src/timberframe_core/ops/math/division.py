@@ -93,6 +93,11 @@ def _truncate_mod(attrs: Attrs, x: Any, y: Any) -> Any:
     return np.fmod(x, y) if x.dtype.kind in "iu" else at_least_float32(np.fmod)(x, y)
 
 
+def _complex_samples() -> Iterator[Sample]:
+    yield from broadcast_samples(Arg(special=False), Arg(special=False), COMPLEX)
+    yield value_sample(COMPLEX, (0, 3 + 1j, -2j, 0), (np.inf, np.inf, -np.inf, 2))  # C11, annex G: 0 by an infinity
+
+
 def _samples(floats: bool = True, complex_types: bool = False) -> Callable[[], Iterator[Sample]]:
     def samples() -> Iterator[Sample]:
         yield from broadcast_samples(Arg(), Arg(low=1, high=17, special=False), INTEGERS)
@@ -131,7 +136,7 @@ def _samples(floats: bool = True, complex_types: bool = False) -> Callable[[], I
             yield value_sample(FLOATS[2:], x, y)
             yield value_sample(FLOATS[:2], x[:13], y[:13])
         if complex_types:
-            yield from broadcast_samples(Arg(special=False), Arg(special=False), COMPLEX)
+            yield from _complex_samples()
 
     return samples
 
@@ -199,7 +204,7 @@ binary_op(
     accuracy=QUOTIENT,
     samples=lambda: (
         *broadcast_samples(types=FLOATS),
-        *broadcast_samples(Arg(special=False), Arg(special=False), COMPLEX),
+        *_complex_samples(),
     ),
     gradient=_quotient_gradient("RealDiv"),
 )
@@ -267,7 +272,7 @@ binary_op(
     accuracy=QUOTIENT,
     samples=lambda: (
         *broadcast_samples(types=FLOATS),
-        *broadcast_samples(Arg(special=False), Arg(special=False), COMPLEX),
+        *_complex_samples(),
         value_sample(FLOATS, (1.0, np.nan, np.inf, 0.0, 3.0), (0.0, -0.0, 0.0, 0.0, 2.0)),
     ),
     gradient=_quotient_gradient("DivNoNan"),
@@ -281,7 +286,7 @@ binary_op(
     accuracy=QUOTIENT,
     samples=lambda: (
         *broadcast_samples(types=FLOATS),
-        *broadcast_samples(Arg(special=False), Arg(special=False), COMPLEX),
+        *_complex_samples(),
         value_sample(FLOATS, (0.0, 0.0, 1.0, -0.0, 3.0), (0.0, np.nan, 0.0, -5.0, 2.0)),
     ),
     gradient=_xdivy_gradient,
