@@ -122,8 +122,42 @@ def test_known_differences_name_families_and_reasons() -> None:
         assert difference.family in FAMILIES
         assert len(difference.reason) > 40
         assert difference.program or difference.message
-    assert explanation("edges", "tf.math.erf(x)", "y: nan") is not None
-    assert explanation("calls", "tf.math.erf(x)", "y: nan") is None
+
+
+AT_EDGES = """x = tf.constant(np.array([{x}, 2.0], np.float64))
+y = tf.constant(np.array([3.0, 4.0], np.float64))
+with tf.GradientTape() as tape:
+    tape.watch([x, y])
+    value = {function}
+gradients = tape.gradient(value, [x, y])
+"""
+DIFFERS = "1 of 2 elements differ; at 0: np.float64({}), the other gives np.float64({})"
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "message", "known"),
+    [
+        ("tf.math.erf(x)", "1e+200", f"value: {DIFFERS.format(1.0, 'nan')}", True),
+        ("tf.math.erf(x)", "1e+20", f"value: {DIFFERS.format(1.0, 'nan')}", False),
+        ("tf.math.erf(x)", "1e+200", f"value: {DIFFERS.format('nan', 1.0)}", False),
+        ("tf.math.erf(x)", "1e+200", "raises ValueError: nan", False),
+        ("tf.math.ndtri(x)", "1e+200", f"value: {DIFFERS.format(1.0, 'nan')}", False),
+        ("tf.math.xlogy(x, y)", "-0.0", f"gradients[0]: {DIFFERS.format(1.09, 0.0)}", True),
+        ("tf.math.xlogy(x, y)", "10.0", f"gradients[0]: {DIFFERS.format(1.09, 0.0)}", False),
+        ("tf.math.xlogy(x, y)", "0.0", f"gradients[0]: {DIFFERS.format(0.0, 1.09)}", False),
+        ("tf.math.xlogy(x, y)", "0.0", f"gradients[1]: {DIFFERS.format(1.09, 0.0)}", False),
+        ("tf.math.xlogy(x, y)", "0.0", "raises LookupError: no gradients of Xlogy", False),
+        ("tf.reduce_prod(x)", "0.0", f"second[0]: {DIFFERS.format(1.0, 'nan')}", True),
+        ("tf.reduce_prod(x)", "5.0", f"second[0]: {DIFFERS.format(1.0, 'nan')}", False),
+        ("tf.reduce_prod(x)", "0.0", "raises ValueError: the second operand", False),
+        ("tf.math.cumprod(x)", "np.inf", f"second[0]: {DIFFERS.format('nan', '-inf')}", True),
+        ("tf.math.cumprod(x)", "np.inf", f"second[0]: {DIFFERS.format('-inf', 'nan')}", False),
+    ],
+)
+def test_faults_of_tensorflow_explain_nothing_else(function: str, x: str, message: str, known: bool) -> None:
+    program = AT_EDGES.format(function=function, x=x)
+    assert (explanation("edges", program, message) is not None) == known
+    assert explanation("calls", program, message) is None
 
 
 IN_A_BRANCH = """
