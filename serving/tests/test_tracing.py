@@ -65,6 +65,17 @@ def test_a_request_is_in_the_trace_that_it_names(serve: Any, helpers: Any, tmp_p
     assert "float32 is required" in outer.status.description
 
 
+def test_a_request_that_is_begun_twice_has_one_span(
+    serve: Any, helpers: Any, tmp_path: Path, spans: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("timberframe_serving.batching.QUICK", 0.0)  # which only the model itself finds out
+    exporter, tracing = spans
+    helpers.save(tmp_path / "double" / "1", 2.0)
+    server = serve({"double": tmp_path / "double"}, tracing=tracing)
+    assert server.http(PREDICT, {"instances": [[1, 2]]})[0] == 200
+    assert [f[0] for f in facts(exporter)] == ["Predict double", "POST"]
+
+
 def test_a_call_is_in_the_trace_that_it_names(serve: Any, helpers: Any, tmp_path: Path, spans: Any) -> None:
     exporter, tracing = spans
     helpers.save(tmp_path / "double" / "1", 2.0)

@@ -38,6 +38,10 @@ Costs = Mapping[int, float]
 """Seconds of a run by the bits of its number of rows."""
 
 
+class WouldWaitError(BaseException):
+    """A request that may not wait would have to, and nothing has been done; it is not an answer, as an Exception is."""
+
+
 @dataclass(frozen=True)
 class BatchingSettings:
     """How requests are batched; the names are TensorFlow Serving's.
@@ -156,10 +160,9 @@ class Batcher:
     ) -> Arrays | asyncio.Future[Arrays]:
         """Returns the outputs for these inputs, or where it has to wait their future.
 
-        batched: whether rows of several requests may be put together. may_wait: else asyncio.CancelledError is raised
-        where it has to. Raises what the model raises, and
-        ResourceExhaustedError at once where too many wait. A request whose future is cancelled before it is computed is
-        not computed.
+        batched: whether rows of several requests may be put together. may_wait: else WouldWaitError is raised where it
+        has to. Raises what the model raises, and ResourceExhaustedError at once where too many wait. A request whose
+        future is cancelled before it is computed is not computed.
         """
         lane, rows = self._lane(signature, arrays, batched)
         with self._lock:
@@ -168,7 +171,7 @@ class Batcher:
         if at_once:
             return self._at_once(lane, arrays, rows)
         if not may_wait:
-            raise asyncio.CancelledError
+            raise WouldWaitError
         if lane.rows + max(rows, 1) > self._capacity and lane.waiting:
             raise self._full(lane)
         task = _Task(arrays, rows, time.perf_counter(), asyncio.get_running_loop().create_future())

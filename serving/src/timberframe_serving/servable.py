@@ -9,7 +9,7 @@ from pathlib import Path
 
 from timberframe.saved_model.constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 from timberframe_core.errors import InvalidArgumentError
-from timberframe_serving.batching import Batcher, BatchingSettings, Costs
+from timberframe_serving.batching import Batcher, BatchingSettings, Costs, WouldWaitError
 from timberframe_serving.metrics import Metrics
 from timberframe_serving.models import LoadedModel, LoadSettings, load_model
 from timberframe_serving.signatures import Array, Arrays, Signature
@@ -20,8 +20,8 @@ Wait = Callable[["asyncio.Future[Arrays]"], Awaitable[Arrays]]
 
 
 async def at_once(future: asyncio.Future[Arrays]) -> Arrays:
-    """Stands for no wait at all: `Servable.run` computes at once, or raises asyncio.CancelledError and does nothing."""
-    raise asyncio.CancelledError
+    """Stands for no wait at all: `Servable.run` computes at once, or raises WouldWaitError and does nothing."""
+    raise WouldWaitError
 
 
 class Servable:

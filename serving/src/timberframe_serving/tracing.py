@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from timberframe_core.errors import OpError, UnavailableError
+from timberframe_serving.batching import WouldWaitError
 from timberframe_serving.codes import code_name, shown
 from timberframe_serving.version import VERSION
 
@@ -51,18 +52,32 @@ class Tracing:
         """Has a span for a request around the block; yields it. headers: its `traceparent` and `tracestate`."""
         parent = self._propagator.extract(headers)
         kind = self._trace.SpanKind.SERVER
-        with self._tracer.start_as_current_span(name, context=parent, kind=kind, attributes=facts) as span:
+        with self._span(self._tracer.start_span(name, context=parent, kind=kind, attributes=facts)) as span:
             yield span
 
     @contextmanager
     def part(self, name: str, **facts: object) -> Iterator[None]:
         """Has a span within that of the request around the block; an error in the block is in it."""
-        with self._tracer.start_as_current_span(name, attributes=facts, record_exception=False) as span:
+        with self._span(self._tracer.start_span(name, attributes=facts), record_exception=False) as span:
             try:
                 yield
             except OpError as error:
                 span.set_attribute("error.type", code_name(error.error_code))
                 raise
+
+    @contextmanager
+    def _span(self, span: Any, **named: bool) -> Iterator[Any]:
+        """Makes a span the current one and ends it, unless its request is to come again: then it is not sent."""
+        comes_again = False
+        try:
+            with self._trace.use_span(span, **named):
+                yield span
+        except WouldWaitError:
+            comes_again = True
+            raise
+        finally:
+            if not comes_again:
+                span.end()
 
     def failed(self, span: Any, error: OpError) -> None:
         """Notes an error of a request in its span."""

@@ -7,7 +7,6 @@ that one step runs all of it. A request that would wait after all goes the usual
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from timberframe_core.errors import OpError, ResourceExhaustedError
+from timberframe_serving.batching import WouldWaitError
 from timberframe_serving.codes import code_name, http_status, shown
 from timberframe_serving.http.application import REQUEST_ID, Application
 from timberframe_serving.http.messages import JSON, Request, Response
@@ -100,7 +100,7 @@ class Direct:
             steps.send(None)
         except StopIteration as end:
             return _written(end.value)
-        except asyncio.CancelledError:
+        except WouldWaitError:
             return None
         steps.close()
         return None
