@@ -129,6 +129,25 @@ def test_a_refused_body_comes_in_parts_or_its_client_goes(full: Full, monkeypatc
     assert full.server.http("/healthz")[0] == 200
 
 
+def test_a_refused_body_that_does_not_come_ends_the_connection(full: Full, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("timberframe_serving.http.connections._PATIENCE", 0.05)
+    with connected(full.server) as connection:
+        connection.sendall(head() + GOOD[:5])
+        text, _ = received(connection)
+        assert text.startswith(b"HTTP/1.1 429 ")
+        assert b"\r\nconnection: close\r\n" in text
+        assert connection.recv(1) == b""
+
+
+def test_a_refusal_is_logged_for_debugging(full: Full, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "timberframe_serving")
+    with connected(full.server) as connection:
+        connection.sendall(head(PREDICT, len(GOOD), "X-Request-Id: r-7") + GOOD)
+        received(connection)
+    (record,) = [vars(r) for r in caplog.records if r.name == "timberframe_serving.http.application"]
+    assert (record["levelname"], record["request_id"], record["status"]) == ("DEBUG", "r-7", 429)
+
+
 def test_grpc_refuses_with_its_own_code(full: Full) -> None:
     asked = serving("PredictRequest")()
     asked.model_spec.name = "double"

@@ -14,13 +14,13 @@ from typing import Any
 from timberframe_core.errors import NotFoundError, OpError
 from timberframe_serving.codes import as_op_error, http_status, shown
 from timberframe_serving.http import open_inference, tensorflow_serving
-from timberframe_serving.http.messages import Receive, Request, Response, Send
+from timberframe_serving.http.messages import JSON, Receive, Request, Response, Send
 from timberframe_serving.http.page import page
 from timberframe_serving.json_tensors import dumps
 from timberframe_serving.service import Service
 
 _log = logging.getLogger(__name__)
-REQUEST_ID = re.compile(rb"[\w.:/+=\-]{1,128}")
+_REQUEST_ID = re.compile(rb"[\w.:/+=\-]{1,128}")
 _OPEN = ("/v2/health/live", "/v2/health/ready", "/healthz", "/readyz", "/")
 """Paths that need no key: what watches a server has none, and the page holds nothing that it does not ask for."""
 _METRICS = ("/metrics", "/monitoring/prometheus/metrics")
@@ -58,21 +58,31 @@ class Application:
         return response
 
     async def _responded(self, request: Request, path: str) -> tuple[Response, OpError | None]:
-        identifier = _identifier(request)
-        error: OpError | None = None
         try:
             response = await self._answer(request, path)
         except Exception as raised:
             error = as_op_error(raised)
-            response = Response(dumps({"error": shown(str(error))}), http_status(error))
-        further = [(b"x-request-id", identifier)] if identifier else []
-        if error is not None or self._access_log:
-            self._log(request.method, path, response.status, identifier, error)
-            if response.status in (413, 408):
-                further.append((b"connection", b"close"))
-        if further:
-            response = Response(response.body, response.status, [*response.headers, *further])
-        return response, error
+            return self.refusal(request, path, error), error
+        identifier = _identifier(request)
+        if self._access_log:
+            self._log(request.method, path, response.status, identifier, None)
+        if identifier:
+            headers = [*response.headers, (b"x-request-id", identifier)]
+            response = Response(response.body, response.status, headers)
+        return response, None
+
+    def refusal(self, request: Request, path: str, error: OpError) -> Response:
+        """Returns the response to a request that gets an error, of which the log gets a line."""
+        status, identifier = http_status(error), _identifier(request)
+        headers = [JSON, (b"x-request-id", identifier)] if identifier else [JSON]
+        self._log(request.method, path, status, identifier, error)
+        if status in (413, 408):
+            headers.append((b"connection", b"close"))
+        return Response(dumps({"error": shown(str(error))}), status, headers)
+
+    def check_key(self, request: Request) -> None:
+        """Raises UnauthenticatedError where a request has no key that may ask."""
+        self._service.keys.check(request.header(b"authorization"), request.header(b"x-api-key"))
 
     def _log(self, method: str, path: str, status: int, identifier: bytes, error: OpError | None) -> None:
         # A server that has too much to do has no time to say so of each request.
@@ -92,7 +102,7 @@ class Application:
     async def _answer(self, request: Request, path: str) -> Response:
         service = self._service
         if path not in _OPEN:
-            service.keys.check(request.header(b"authorization"), request.header(b"x-api-key"))
+            self.check_key(request)
         found = tensorflow_serving.PATH.fullmatch(path)
         if found is not None:
             return await tensorflow_serving.answer(service, request, found)
@@ -112,7 +122,7 @@ class Application:
 def _identifier(request: Request) -> bytes:
     """Returns the request's own id where it has one that can be repeated in a header and a log."""
     value = (request.header(b"x-request-id") or "").encode("latin-1")
-    return value if REQUEST_ID.fullmatch(value) else b""
+    return value if _REQUEST_ID.fullmatch(value) else b""
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

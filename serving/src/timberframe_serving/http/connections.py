@@ -6,15 +6,17 @@ uvicorn itself would keep the first for ever, and make a task, an event and mess
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from timberframe_serving.http.direct import Direct
+from timberframe_serving.http.direct import Begun, Direct
 from timberframe_serving.servable import Servable
 
 _PATIENCE = 1.0
-"""Seconds after which a request whose body has not come is left to the application, which says so."""
+"""Seconds after which a request whose body has not come is left to the application, and takes no room of its model."""
+_ELSE = Begun(False)
 
 
 def protocol(seconds: float, direct: Direct) -> type[asyncio.Protocol]:
@@ -23,112 +25,139 @@ def protocol(seconds: float, direct: Direct) -> type[asyncio.Protocol]:
     direct: answers what needs no host.
     """
 
-    class Limited(HttpToolsProtocol):
-        """uvicorn's protocol with a limit of time, and direct answers."""
+    class Limited(Connection):
+        """A connection of one server."""
 
-        _timer: asyncio.TimerHandle | None = None
-        _answer: bytes | bool = False
-        """The answer that waits for the end of its request, or whether it is to be made then."""
-        _body = b""
-        _servable: Servable | None = None
-        _inside: Servable | None = None
-        """The model that counts the request which the application answers."""
-
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self._begin()
-
-        def on_message_begin(self) -> None:
-            super().on_message_begin()
-            self._begin()
-
-        def on_headers_complete(self) -> None:
-            self._end()
-            waits = self.cycle is not None and not self.cycle.response_complete  # answers come in order
-            if waits or self.flow.write_paused or self.parser.get_method() != b"POST":
-                self._answer = False
-                super().on_headers_complete()
-                return
-            self._answer, self._servable = direct.begin(self.url, self.headers)
-            if self._answer is False:
-                self._enter()
-                super().on_headers_complete()
-            else:
-                self._body = b""
-                self._timer = self.loop.call_later(min(seconds, _PATIENCE), self._late)
-
-        def on_body(self, body: bytes) -> None:
-            if self._answer is False:
-                super().on_body(body)
-            elif self._answer is True:
-                self._body += body
-
-        def on_message_complete(self) -> None:
-            if self._answer is False:
-                super().on_message_complete()
-                return
-            self._end()
-            # A refusal, too, goes only now: many clients read when they have written all.
-            answer = direct.answer(self.url, self.headers, self._body) if self._answer is True else self._answer
-            self._answer = False
-            if isinstance(answer, bytes):
-                self._write(answer)
-                return
-            self._hand_over()
-            super().on_message_complete()
-
-        def _hand_over(self) -> None:
-            """Has the application answer, as if the head and what there is of the body had only just come."""
-            self._answer = False
-            self._enter()
-            super().on_headers_complete()
-            if self._body:
-                super().on_body(self._body)
-
-        def _late(self) -> None:
-            self._timer = None
-            if isinstance(self._answer, bytes):
-                self._write(self._answer)
-                self.transport.close()
-            else:
-                self._hand_over()
-
-        def _write(self, answer: bytes) -> None:
-            line, _, rest = answer.partition(b"\r\n")
-            further = b"".join([b"%b: %b\r\n" % header for header in self.server_state.default_headers])
-            self.transport.write(b"%b\r\n%b%b" % (line, further, rest))
-            if self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive():
-                self.on_response_complete()
-            else:
-                self.transport.close()
-
-        def _enter(self) -> None:
-            """Counts a request of the application's for its model, until it is answered or its client is gone."""
-            if self._servable is not None:
-                self._servable.coming += 1
-                self._inside = self._servable
-
-        def _leave(self) -> None:
-            if self._inside is not None:
-                self._inside.coming -= 1
-                self._inside = None
-
-        def on_response_complete(self) -> None:
-            self._leave()
-            super().on_response_complete()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._end()
-            self._leave()
-            super().connection_lost(exc)
-
-        def _begin(self) -> None:
-            self._end()
-            self._timer = self.loop.call_later(seconds, self.transport.close)
-
-        def _end(self) -> None:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-
+    Limited.seconds, Limited.direct = seconds, direct
     return Limited
+
+
+class Connection(HttpToolsProtocol):
+    """uvicorn's protocol with a limit of time, and direct answers."""
+
+    seconds: float
+    direct: Direct
+    _timer: asyncio.TimerHandle | None = None
+    _answer: bytes | bool = False
+    """The answer that waits for the end of its request, or whether it is to be made then; False: the application's."""
+    _answered = False
+    """Whether the data that is being parsed has got a direct answer: one that brings hundreds of requests must not keep
+    the event loop from all other connections."""
+    _body = b""
+    _servable: Servable | None = None
+    _inside: Servable | None = None
+    """The model that counts the request which the application answers."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._begin(self.seconds, self.transport.close)
+
+    def data_received(self, data: bytes) -> None:
+        self._answered = False
+        super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._unset_keepalive_if_required()  # of a direct answer to a request in the same data
+        self._begin(self.seconds, self.transport.close)
+
+    def on_headers_complete(self) -> None:
+        self._end()
+        self._answer, self._servable = self._fate()
+        self._body = b""
+        if self._answer is False:
+            super().on_headers_complete()
+            self._enter()
+        if self._answer is not False or self._inside is not None:
+            self._begin(min(self.seconds, _PATIENCE), self._late)
+
+    def _fate(self) -> Begun:
+        waits = self.cycle is not None and not self.cycle.response_complete  # answers come in order
+        if waits or self._answered or self.flow.write_paused or self.parser.get_method() != b"POST":
+            return _ELSE
+        return self.direct.begin(self.url, self.headers)
+
+    def on_body(self, body: bytes) -> None:
+        if self._answer is False:
+            super().on_body(body)
+        elif self._answer is True:
+            self._body += body
+
+    def on_message_complete(self) -> None:
+        self._end()
+        if self._answer is True:
+            # A refusal, too, goes only now: many clients read when they have written all.
+            self._answer = self.direct.answer(self.url, self.headers, self._body) or False
+            if self._answer is False:
+                self._hand_over()
+        if isinstance(self._answer, bytes):
+            self._write(self._answer)
+            self._answer = False
+            return
+        self._enter()
+        super().on_message_complete()
+
+    def shutdown(self) -> None:
+        if self._answer is not False:
+            self._end()
+            self._late()
+        super().shutdown()
+
+    def _hand_over(self) -> None:
+        """Has the application answer, as if the head and what there is of the body had only just come."""
+        self._answer = False
+        super().on_headers_complete()
+        if self._body:
+            super().on_body(self._body)
+
+    def _late(self) -> None:
+        self._timer = None
+        if self._answer is False:
+            self._leave()
+        elif self._answer is True:
+            self._hand_over()
+        else:
+            self._write(self._answer, last=True)
+
+    def _write(self, answer: bytes, last: bool = False) -> None:
+        """Sends a direct answer. last: closes the connection, as where the request asks for that."""
+        if self.transport.is_closing():
+            return
+        last = last or self.parser.get_http_version() == "1.0" or not self.parser.should_keep_alive()
+        line, _, rest = answer.partition(b"\r\n")
+        headers = [*self.server_state.default_headers, *([(b"connection", b"close")] if last else [])]
+        further = b"".join([b"%b: %b\r\n" % header for header in headers])
+        self.transport.write(b"%b\r\n%b%b" % (line, further, rest))
+        self._answered = True
+        if last:
+            self.transport.close()
+        self.on_response_complete()
+
+    def _enter(self) -> None:
+        """Counts a request of the application's for its model, until it is answered or its client is gone."""
+        if self._servable is not None and self._inside is None and not self.cycle.response_complete:
+            self._servable.coming += 1
+            self._inside = self._servable
+
+    def _leave(self) -> None:
+        if self._inside is not None:
+            self._inside.coming -= 1
+            self._inside = None
+
+    def on_response_complete(self) -> None:
+        self._leave()
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end()
+        self._leave()
+        super().connection_lost(exc)
+
+    def _begin(self, seconds: float, then: Callable[[], None]) -> None:
+        self._end()
+        self._timer = self.loop.call_later(seconds, then)
+
+    def _end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

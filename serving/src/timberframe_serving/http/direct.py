@@ -8,22 +8,21 @@ that one step runs all of it. A request that would wait after all goes the usual
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from timberframe_core.errors import OpError, ResourceExhaustedError
 from timberframe_serving.batching import WouldWaitError
-from timberframe_serving.codes import code_name, http_status, shown
-from timberframe_serving.http.application import REQUEST_ID, Application
-from timberframe_serving.http.messages import JSON, Request, Response
-from timberframe_serving.json_tensors import dumps
+from timberframe_serving.codes import code_name
+from timberframe_serving.http.application import Application
+from timberframe_serving.http.messages import Request, Response
 from timberframe_serving.servable import Servable, at_once
-from timberframe_serving.service import Service
+from timberframe_serving.service import Service, Spec
 
 Headers = Sequence[tuple[bytes, bytes]]
-_MODEL = rb"/models/([\w.-]+)(?:/versions/(\d{1,18}))?"
+_MODEL = rb"/models/([\w.-]+)(?:/versions/(\d+))?"
 _COMPUTED = re.compile(rb"/v1%b:(?:predict|classify|regress)|/v2%b/infer" % (_MODEL, _MODEL))
 """The plain forms of paths that ask a model."""
 _MOST_BYTES = 1 << 16
@@ -71,26 +70,26 @@ class Direct:
         length = given.get(b"content-length", b"")
         if not length.isdigit() or int(length) > self._service.limits.body_bytes or any(n in given for n in _ELSEWHERE):
             return _ELSE
-        model, version = found[1] or found[3], found[2] or found[4]
+        model, version = found[1] or found[3], found[2] or found[4] or b""
         try:
-            servable = self._service.manager.servable(model.decode(), int(version) if version else None)
+            spec = Spec.parsed(model.decode(), version.decode())
+            servable = self._service.manager.servable(spec.name, spec.version)
             servable.check_entrance()
         except ResourceExhaustedError as error:
-            return Begun(self._refused(servable.model, given, error) or False)
+            return Begun(self._refused(servable.model, url, headers, error) or False)
         except OpError:
             return _ELSE
         return Begun(servable.quick and int(length) <= _MOST_BYTES, servable)
 
-    def _refused(self, name: str, headers: Mapping[bytes, bytes], error: OpError) -> bytes | None:
-        """Returns a refusal as the application words it, in a quarter of the time; None where the key is wrong, too."""
+    def _refused(self, name: str, url: bytes, headers: Headers, error: OpError) -> bytes | None:
+        """Returns the application's refusal, in a quarter of the time; None where the key is wrong, too."""
+        request = Request({"method": "POST", "headers": headers}, _nothing_comes, self._service.limits)
         try:
-            self._service.keys.check(_text(headers, b"authorization"), _text(headers, b"x-api-key"))
+            self._application.check_key(request)
         except OpError:
             return None
         self._service.metrics.requests.add(name, code_name(error.error_code))
-        identifier = headers.get(b"x-request-id", b"")
-        repeated = [(b"x-request-id", identifier)] if REQUEST_ID.fullmatch(identifier) else []
-        return _written(Response(dumps({"error": shown(str(error))}), http_status(error), [JSON, *repeated]))
+        return _written(self._application.refusal(request, url.decode(), error))
 
     def answer(self, url: bytes, headers: Headers, body: bytes) -> bytes | None:
         """Returns the answer to a request; None where it would have to wait, and nothing has been done."""
@@ -104,11 +103,6 @@ class Direct:
             return None
         steps.close()
         return None
-
-
-def _text(headers: Mapping[bytes, bytes], name: bytes) -> str | None:
-    value = headers.get(name)
-    return None if value is None else value.decode("latin-1")
 
 
 async def _nothing_comes() -> dict[str, Any]:
