@@ -65,6 +65,14 @@ def test_range_of_a_sample_is_kept() -> None:
     assert x.max() <= 3
 
 
+def test_a_range_beyond_a_narrow_format_ends_at_its_largest_number() -> None:
+    x = make_array(Arg((100,), low=1, high=1e30), "float16", generator("x")).astype(np.float64)
+    assert np.isfinite(x).all()
+    assert x.max() > 6e4
+    assert np.unique(x).size > 50
+    assert np.unique(make_array(Arg((100,), low=1e6, high=1e38), "float16", generator("x"))) == [np.float16(65504)]
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float64", "int8", "complex64"])
 def test_whole_values_are_whole_and_some_are_equal(dtype: str) -> None:
     made = make_array(Arg((200,), low=0, high=3, whole=True), dtype, np.random.default_rng(0)).astype(complex)

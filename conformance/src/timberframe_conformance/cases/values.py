@@ -61,7 +61,11 @@ def limits(arg: Arg, numpy: np.dtype) -> tuple[float, float]:
     high = high if arg.high is None else arg.high
     if kind in "iu":
         info = np.iinfo(numpy)
-        low, high = max(low, float(info.min)), min(high, float(info.max))
+        least, greatest = float(info.min), float(info.max)
+    else:
+        greatest = FORMATS[numpy.name].largest
+        least = -greatest
+    low, high = max(low, least), min(high, greatest)
     return (low, high) if low <= high else (high, high)
 
 
