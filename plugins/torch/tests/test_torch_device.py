@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from timberframe_conformance.suites import SUITES
 from timberframe_conformance.target import NoSuchDeviceError, open_target
 from timberframe_core.errors import InvalidArgumentError, NoKernelError
 from timberframe_core.ops.definition import registry
+from timberframe_torch import lazy
 from timberframe_torch.arrays import from_bytes, host_bytes, layout_of, view_of
 from timberframe_torch.settings import settings_of
 from timberframe_torch.tracing import Event, computed_on_host
@@ -195,6 +197,47 @@ def test_switches_of_the_process_are_in_the_attributes(torch: Any) -> None:
     assert details["matmul precision"] == "highest"
     assert details["deterministic"] is False
     assert details["denormals on the CPU"] == "kept"
+
+
+def test_kernels_have_the_sessions_threads_in_every_thread_of_the_process(
+    torch: Any, graph: tf.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def relu(x: Any) -> Any:
+        seen.append(torch.get_num_threads())
+        return x.clone()
+
+    monkeypatch.setattr(lazy, "relu", relu)
+    before = torch.get_num_threads()
+    x = tf.placeholder(tf.float32, [2, 3])
+    y = tf.nn.relu(x)
+    one = tf.SessionConfig(device_options={"TORCH": {"hardware": "cpu"}}, intra_op_parallelism_threads=before + 1)
+    with tf.Session(config=one) as more, tf.Session(config=config()) as own:
+        for session in (more, own, more):
+            session.run(y, {x: X})
+            _in_a_thread(lambda session=session: session.run(y, {x: X}))  # type: ignore[misc] # its default is its type
+    assert seen == [before + 1] * 2 + [before] * 2 + [before + 1] * 2
+
+
+def test_a_convolution_adds_in_the_same_order_in_every_thread(torch: Any, graph: tf.Graph) -> None:
+    """A thread that is new to torch gives kernels of oneDNN as many threads as OpenMP has, whatever was set."""
+    rng = np.random.default_rng(0)
+    x, gradient = (rng.normal(size=shape).astype(np.float32) for shape in ((4, 8, 8, 3), (4, 4, 4, 8)))
+    fed, by = tf.placeholder(tf.float32, x.shape), tf.placeholder(tf.float32, gradient.shape)
+    made = tf.nn.conv2d_backprop_filter(fed, [3, 3, 3, 8], by, [1, 2, 2, 1], "SAME")
+    found: list[np.ndarray] = []
+    one = tf.SessionConfig(device_options={"TORCH": {"hardware": "cpu"}}, intra_op_parallelism_threads=1)
+    with tf.Session(config=one) as session:
+        found.append(session.run(made, {fed: x, by: gradient}))
+        _in_a_thread(lambda: found.append(session.run(made, {fed: x, by: gradient})))
+    np.testing.assert_array_equal(found[1], found[0])
+
+
+def _in_a_thread(work: Callable[[], Any]) -> None:
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
 
 
 # A backend that falls back

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -37,10 +38,12 @@ class TorchDevice(KernelDevice):
     type, priority = TYPE, 5
     allocator: TorchAllocator
 
-    def __init__(self, index: int, backend: Backend, settings: Settings, limit: int | None = None) -> None:
+    def __init__(self, index: int, backend: Backend, settings: Settings, threads: int, limit: int | None) -> None:
         super().__init__(index)
         self.failures = Failures("launch", "copy", "compile")
         self.backend, self.settings, self.is_cpu = backend, settings, backend.is_host
+        self.threads = threads
+        self.use_threads()
         self.recorder: Recorder | None = None
         self.allocator = TorchAllocator(backend.device, limit)
         self._module: Any = backend_module(backend)
@@ -101,6 +104,14 @@ class TorchDevice(KernelDevice):
             with contextlib.suppress(NotImplementedError):
                 wait()
 
+    def use_threads(self) -> None:
+        """Gives torch the device's number of threads for what this thread of the process calls.
+
+        torch keeps the number by thread, and one that has not asked for it gives oneDNN all of OpenMP's threads.
+        """
+        if torch.get_num_threads() != self.threads:
+            torch.set_num_threads(self.threads)
+
     def record(self, folder: str) -> bool:
         """See Device."""
         self.recorder = Recorder(Path(folder))
@@ -144,7 +155,13 @@ def devices(config: Mapping[str, Any]) -> list[TorchDevice]:
     torch.set_float32_matmul_precision(settings.matmul_precision)
     if settings.deterministic != torch.are_deterministic_algorithms_enabled():
         torch.use_deterministic_algorithms(settings.deterministic)  # which imports torch's compiler
-    if config.get("threads"):
-        torch.set_num_threads(config["threads"])
+    own = _first_threads()
+    threads = config.get("threads") or own
     limit = memory_limit(config, TYPE, MEMORY)
-    return [TorchDevice(i, backend, settings, limit) for i in range(device_count(config, TYPE, 1))]
+    return [TorchDevice(i, backend, settings, threads, limit) for i in range(device_count(config, TYPE, 1))]
+
+
+@functools.cache
+def _first_threads() -> int:
+    """Returns how many threads torch has; the first call, before any device was made, decides."""
+    return int(torch.get_num_threads())

@@ -81,6 +81,7 @@ class Launching:
     def __call__(self, *arrays: TorchArray) -> None:
         """Computes the outputs from the inputs before them."""
         self.device.failures.check("launch")
+        self.device.use_threads()
         given, outputs = arrays[: len(arrays) - self.count], arrays[len(arrays) - self.count :]
         inputs = [self._seen(x) for x in given]
         try:
