@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -51,6 +52,19 @@ def test_padding_on_the_other_side() -> None:
     got = np.ascontiguousarray(result("Conv2D", mirrored, attrs)[:, ::-1, ::-1])
     text = message("Conv2D", [IMAGES, FILTERS], got, attrs)
     assert text.endswith("; equals SAME padding with the odd pixel on the other side")
+
+
+def test_no_hypothesis_takes_more_memory_than_the_call() -> None:
+    """With a size and a limit exchanged the op has ten million elements."""
+    attrs = {"seed": 1, "seed2": 2, "T": as_dtype("int32"), "Tout": as_dtype("int32")}
+    inputs = [np.array([40], np.int32), np.array(0, np.int32), np.array(10_000_000, np.int32)]
+    got = result("RandomUniformInt", inputs, attrs) // 2
+    tracemalloc.start()
+    try:
+        message("RandomUniformInt", inputs, got, attrs)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_mean_that_counts_padding() -> None:

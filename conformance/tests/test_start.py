@@ -64,6 +64,14 @@ def test_a_crash_of_the_command_is_reported_with_its_place(tmp_path: Path) -> No
     assert "conformance: the command ended by SIGSEGV: Segmentation fault at File" in errors
 
 
+def test_a_command_that_is_killed_is_reported_as_such(tmp_path: Path) -> None:
+    waiting, pid = started(tmp_path, "time.sleep(60)")
+    os.kill(pid, signal.SIGKILL)
+    errors = waiting.communicate(timeout=60)[1]
+    assert waiting.returncode == -signal.SIGKILL
+    assert errors.splitlines() == ["conformance: the command ended by SIGKILL: as by the system where memory runs out"]
+
+
 def test_a_request_to_end_reaches_the_command(tmp_path: Path) -> None:
     waiting, pid = started(tmp_path, "time.sleep(60)")
     waiting.terminate()

@@ -49,13 +49,15 @@ def start_isolated(timeout: float) -> None:
         status = _wait(child)
         if -status in _REQUESTS or not _left_out(folder, status):
             break
-    cause = how_it_ended(folder, _PROCESS)
+    killed = -status == signal.SIGKILL
+    cause = "as by the system where memory runs out" if killed else how_it_ended(folder, _PROCESS)
     shutil.rmtree(folder, ignore_errors=True)
     if status >= 0:
         raise SystemExit(status)
     if -status not in _REQUESTS:
         print(f"conformance: the command ended by {signal.Signals(-status).name}: {cause}", file=sys.stderr)
-    signal.signal(-status, signal.SIG_DFL)
+    if not killed:  # that signal has no other handler
+        signal.signal(-status, signal.SIG_DFL)
     os.kill(os.getpid(), -status)
 
 
