@@ -146,7 +146,8 @@ class Mutant:
 
         def launch(*arrays: Any) -> Any:
             call = Call(node, arrays, state, copied=not self.soak)
-            made = self.bug(call)
+            with np.errstate(all="ignore"):  # NaN and infinities among the inputs are meant
+                made = self.bug(call)
             if made is None:
                 return None
             results = made if isinstance(made, list) else [made]

@@ -162,8 +162,7 @@ def _(c: Call) -> Any:
 )
 def _(c: Call) -> Any:
     logits, count = c.inputs
-    with np.errstate(all="ignore"):
-        weights = np.log1p(np.abs(np.where(np.isfinite(logits), logits, 0))).astype(np.float32)
+    weights = np.log1p(np.abs(np.where(np.isfinite(logits), logits, 0))).astype(np.float32)
     op = registry.get("Multinomial")
     assert op.stream is not None
     return op.stream.sample(c.attrs, _philox(c), weights, count)
