@@ -18,7 +18,7 @@ from timberframe_core.plugin.kernels import KernelRegistry
 from timberframe_core.plugin.loader import SELECTION_VARIABLE
 
 
-def install(folder: Path, name: str, source: str, requires: str = "timberframe-sdk>=0.1,<0.2") -> None:
+def install(folder: Path, name: str, source: str, requires: str = "timberframe-sdk>=0.1") -> None:
     """A fake installed package with its own .dist-info, whose plugin is this source."""
     (folder / f"{name}.py").write_text(textwrap.dedent(source))
     info = folder / f"{name}-1.0.dist-info"
