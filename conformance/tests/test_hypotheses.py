@@ -18,6 +18,7 @@ from timberframe_conformance.tolerance.compare import check
 from timberframe_conformance.twin import Twin
 from timberframe_core.dtypes import as_dtype
 from timberframe_core.ops.definition import registry
+from timberframe_core.ops.random.philox import Philox
 from timberframe_sdk.reference import evaluate
 
 RNG = np.random.default_rng(0)
@@ -138,6 +139,19 @@ def test_nothing_is_said_of_few_values_that_fit_by_chance() -> None:
     assert "they are 0" not in message("GreaterEqual", [small, np.full_like(small, 3)], got, attrs)
     off_by_one = np.array([3, 0, 2], np.int32)  # where 1 is right
     assert message("Abs", [np.array([-3, -1, 2], np.int32)], off_by_one, attrs).count(";") == 1
+
+
+def test_no_limit_is_taken_for_a_size_that_fills_the_memory() -> None:
+    """Where the inputs of random integers are exchanged, the reference would draw a thousand million of them."""
+    inputs = [np.array([40], np.int32), np.array(0, np.int32), np.array(10**9, np.int32)]
+    attrs = {"seed": 3, "seed2": 5, "T": as_dtype("int32"), "Tout": as_dtype("int32")}
+    right = result("RandomUniformInt", inputs, attrs)
+    drawn: list[int] = []
+    with pytest.MonkeyPatch.context() as patch:
+        numbers = Philox.numbers
+        patch.setattr(Philox, "numbers", lambda self, count: drawn.append(count) or numbers(self, min(count, 10**6)))
+        assert "exchanged" not in message("RandomUniformInt", inputs, right % 16, attrs)
+    assert max(drawn, default=0) <= 1000
 
 
 def test_rows_of_one_value_are_no_repeated_first_entry() -> None:

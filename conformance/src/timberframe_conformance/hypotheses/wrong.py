@@ -13,8 +13,11 @@ import numpy as np
 
 from timberframe_conformance.tolerance.rounding import round_to
 from timberframe_conformance.truth.reference import evaluate, quiet, true_outputs
+from timberframe_core.dtypes import as_dtype
+from timberframe_core.graph.inference import HOST_VALUE_ELEMENTS
 from timberframe_core.ops.definition.formats import FORMATS, ulp
-from timberframe_core.ops.definition.opdef import OpDef
+from timberframe_core.ops.definition.opdef import InferenceContext, OpDef
+from timberframe_core.shapes import compatible
 
 Hypothesis = Callable[["Wrong"], Iterator[str]]
 
@@ -71,16 +74,26 @@ class Wrong:
     def result_of(
         self, attrs: Mapping[str, Any] | None = None, inputs: Sequence[np.ndarray] | None = None
     ) -> np.ndarray | None:
-        """Returns the op's results for other attrs or inputs; None where it refuses them."""
+        """Returns the op's results for other attrs or inputs; None where it refuses them, or no shape fits."""
         if not self.is_small:
             return None
         given = self.inputs if inputs is None else inputs
+        having = self.attrs if attrs is None else attrs
         compute = true_outputs if any(x.dtype.name in FORMATS for x in given) else evaluate
         try:
+            if not self._may_fit(having, given):
+                return None
             with quiet():
-                return np.asarray(compute(self.op, self.attrs if attrs is None else attrs, given)[self.number])
+                return np.asarray(compute(self.op, having, given)[self.number])
         except Exception:  # a reference may raise anything for what the op does not take
             return None
+
+    def _may_fit(self, attrs: Mapping[str, Any], inputs: Sequence[np.ndarray]) -> bool:
+        """Returns whether a call may have an output of this shape; with a limit as a size one may fill the memory."""
+        values = [x if x.size <= HOST_VALUE_ELEMENTS else None for x in inputs]
+        dtypes = [as_dtype(x.dtype) for x in inputs]
+        shapes = self.op.shape(InferenceContext(self.op, "call", attrs, [x.shape for x in inputs], values, dtypes))
+        return not shapes or any(compatible(shape, self.got.shape) for shape in shapes)
 
     def equals(self, candidate: np.ndarray | None) -> bool:
         """Returns whether the elements that differ from the truth are those of a candidate, which is not the truth.
