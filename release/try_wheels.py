@@ -92,7 +92,7 @@ def try_sdk_alone(environment: Environment) -> None:
 
 
 def try_old_plugins(environment: Environment) -> None:
-    """Plugins for older versions of the contract: one serves; one is left out, with both versions named."""
+    """Plugins of an earlier release: one serves; one for a contract that is gone is left out, with both versions."""
     environment.install(*USERS)
     environment.download(*BUILD)
     for name, contract in (("acmeearlier", "(2, 0)"), ("acmeold", "(1, 9)")):
@@ -103,6 +103,8 @@ def try_old_plugins(environment: Environment) -> None:
         )
         assert count == 1, f"{module} names no contract"
         module.write_text(text)
+        package = environment.folder / name / "pyproject.toml"
+        package.write_text(re.sub(r"timberframe-sdk>=[^\",]+", "timberframe-sdk>=0.1", package.read_text()))
         environment.run("pip", "install", "--quiet", f"./{name}")
     shown = environment.run("python", "-m", "timberframe", "doctor", status=1)
     wanted = ("acmeearlier (timberframe-acmeearlier 0.1.0): works", "written for version 1.9 of the contract")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from timberframe_conformance import __version__
 from timberframe_conformance.case import LEVELS, Result
 from timberframe_conformance.profile import Profile, Tolerance, Waiver
 from timberframe_conformance.reports.badge import badge, badge_name
@@ -52,7 +53,7 @@ def test_devices_are_listed_with_their_levels() -> None:
     first = lines.index("|device|`/device:ACME:0`|")
     assert lines[first + 1 : first + 12] == [
         "|-|-|", r"|model|A\|B One|", "|core|not reached|", "|inference|not run|", "|training|not run|",
-        "|breadth|not run|", "|cases|2|", "|failing|1|", "|waived|0|", "|suite|0.1.0|", "|run on|2026-02-03|",
+        "|breadth|not run|", "|cases|2|", "|failing|1|", "|waived|0|", f"|suite|{__version__}|", "|run on|2026-02-03|",
     ]  # fmt: skip
 
 

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import datetime
+import re
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
+
+import timberframe_core
 
 WORKSPACE = Path(__file__).parents[2]
+VERSION = timberframe_core.__version__
+TEMPLATES = "sdk/src/timberframe_sdk/templates/*"
+WITH_VERSION = (
+    "CITATION.cff",
+    "**/pyproject.toml",
+    "plugins/cpu/meson.build",
+    "*/src/**/*.py",
+    "plugins/*/src/**/*.py",
+)
+"""The files that may have the version of all packages."""
 
 
 @pytest.fixture(autouse=True)
@@ -67,6 +83,43 @@ requires = ["timberframe-core==0.2.0rc1", "timberframe-cuda[cuda12]>=0.2a0,<0.3"
   "timberframe-cpu>=0.2a0,<0.3; sys_platform == 'linux'"]
 """
     )
+
+
+@pytest.fixture
+def next_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Copies of all files of packages that have this version or require it, after another one was set."""
+    import set_version
+
+    for file in {f for pattern in WITH_VERSION for f in WORKSPACE.glob(pattern)}:
+        name = file.relative_to(WORKSPACE)
+        if not any(part.startswith(".") or part == "build" for part in name.parts) and VERSION[:-2] in file.read_text():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, tmp_path / name)
+    monkeypatch.setattr(set_version, "WORKSPACE", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["set_version.py", "7.8.0"])
+    set_version.main()
+    return tmp_path
+
+
+def test_a_version_reaches_every_file_that_has_it(next_version: Path) -> None:
+    own = [f for f in next_version.rglob("*") if f.is_file() and not {"templates", "examples"} & set(f.parts)]
+    assert len(own) > 15
+    old = re.compile(rf"[\"'= ]{re.escape(VERSION)}[\"'\n]")
+    assert not [f for f in own if old.search(f.read_text())]
+
+
+@pytest.mark.parametrize(
+    ("folders", "newer"), [("*", False), ("plugins/*", False), (TEMPLATES, True), ("examples/*", True)]
+)
+def test_newer_versions_serve_packages_of_vendors_and_no_others(next_version: Path, folders: str, newer: bool) -> None:
+    """Those that a vendor writes name the contract that they are for."""
+    files = list(next_version.glob(f"{folders}/pyproject.toml"))
+    assert files
+    for file in files:
+        found = re.findall(r"(timberframe[\w-]*)(?:\[\w+\])?([>=][^\";]+)", file.read_text())
+        for name, specifier in found:
+            assert SpecifierSet(specifier).contains("7.8.3") or specifier == "==7.8.0", (file, name)
+            assert SpecifierSet(specifier).contains("7.9.0") is newer, (file, name)
 
 
 def test_an_index_has_a_page_for_each_package(tmp_path: Path) -> None:

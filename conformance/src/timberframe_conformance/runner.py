@@ -209,7 +209,7 @@ def run(target: Target, options: Options, *, jobs: int, progress: Progress = lam
         arguments = [
             str(CASES_FILE), f"--timberframe-options={options.to_json()}", f"--rootdir={CASES_FILE.parent}",
             f"-c{CASES_FILE.parent / 'pytest.ini'}", "-pno:cacheprovider", "-pno:randomly", "-pno:faulthandler",
-            "--benchmark-disable", f"--basetemp={directory}/tmp",
+            "--assert=plain", "--benchmark-disable", f"--basetemp={directory}/tmp",
         ]  # fmt: skip
         if jobs:
             arguments += [f"-n{jobs}", "--dist=load", "--max-worker-restart=1000000"]

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from timberframe_core.errors import OpError, UnavailableError
+from timberframe_serving import __version__
 from timberframe_serving.batching import WouldWaitError
 from timberframe_serving.codes import code_name, shown
-from timberframe_serving.version import VERSION
 
 
 class Tracing:
@@ -24,7 +24,7 @@ class Tracing:
         except ImportError as error:
             raise _missing(error) from error
         self._provider, self._trace = provider, trace
-        self._tracer = provider.get_tracer("timberframe_serving", VERSION)
+        self._tracer = provider.get_tracer("timberframe_serving", __version__)
         self._propagator = TraceContextTextMapPropagator()
 
     @classmethod

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-CPU = Path(__file__).parents[2]
+CPU = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,9 @@ def build(name: str) -> Path:
     environment = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
     options = [f"--cross-file={machine}", "-Dmodule=false", "-Dwerror=true", f"-Disas={','.join(system.isas)}"]
     if not (folder / "build.ninja").exists():
-        subprocess.run([tools / "meson", "setup", *options, folder, CPU], check=True, env=environment)
+        setup = [tools / "meson", "setup", *options, folder, CPU]
+        # Asked by meson which linker it is, zig leaves an empty a.o in the current folder.
+        subprocess.run(setup, check=True, env=environment, cwd=folder.parent)
     subprocess.run([tools / "ninja", "-C", folder, "--quiet"], check=True, env=environment)
     return folder / "csrc" / system.program
 

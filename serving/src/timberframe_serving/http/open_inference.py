@@ -10,6 +10,7 @@ import numpy as np
 
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import InvalidArgumentError, NotFoundError
+from timberframe_serving import __version__
 from timberframe_serving.http.messages import Request, Response
 from timberframe_serving.json_tensors import decode, dumps, dumps_arrays, loads, plain
 from timberframe_serving.open_inference import (
@@ -28,7 +29,6 @@ from timberframe_serving.open_inference import (
 from timberframe_serving.servable import Servable
 from timberframe_serving.service import Service, Spec
 from timberframe_serving.signatures import Array, Signature
-from timberframe_serving.version import VERSION
 
 HEADER_LENGTH = b"inference-header-content-length"
 _MODEL = re.compile(r"/v2/models/([^/]+)(?:/versions/([^/]+))?(?:/(ready|infer))?")
@@ -38,7 +38,7 @@ _CONTROL = re.compile(r"/v2/repository/models/([^/]+)/(load|unload)")
 async def answer(service: Service, request: Request, path: str) -> Response:
     """Answers a request whose path begins with /v2."""
     if path in ("/v2", "/v2/"):
-        return Response(dumps({"name": "timberframe-serving", "version": VERSION, "extensions": list(EXTENSIONS)}))
+        return Response(dumps({"name": "timberframe-serving", "version": __version__, "extensions": list(EXTENSIONS)}))
     if path == "/v2/health/live":
         return Response(dumps({"live": True}))
     if path == "/v2/health/ready":

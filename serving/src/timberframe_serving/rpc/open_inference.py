@@ -9,6 +9,7 @@ import numpy as np
 
 from timberframe_core.dtypes import DType, string
 from timberframe_core.errors import InvalidArgumentError
+from timberframe_serving import __version__
 from timberframe_serving.messages import health, inference
 from timberframe_serving.open_inference import (
     EXTENSIONS,
@@ -26,7 +27,6 @@ from timberframe_serving.open_inference import (
 from timberframe_serving.rpc.calls import handlers
 from timberframe_serving.service import Service, Spec
 from timberframe_serving.signatures import Array
-from timberframe_serving.version import VERSION
 
 _CONTENTS = {
     "bool": "bool_contents", "int8": "int_contents", "int16": "int_contents", "int32": "int_contents",
@@ -69,7 +69,9 @@ def _states(service: Service) -> dict[str, Any]:
 
     async def server_metadata(_: Any) -> Any:
         extensions = [e for e in EXTENSIONS if e != "binary_tensor_data"]
-        return inference("ServerMetadataResponse")(name="timberframe-serving", version=VERSION, extensions=extensions)
+        return inference("ServerMetadataResponse")(
+            name="timberframe-serving", version=__version__, extensions=extensions
+        )
 
     return {
         "ServerLive": (inference("ServerLiveRequest"), live),
