@@ -49,7 +49,7 @@ def bicubic(size: int, wanted: int, attrs: Mapping[str, Any]) -> np.ndarray:
     keys = bool(attrs.get("half_pixel_centers"))
     positions = _positions(size, wanted, attrs)
     below = np.floor(positions)
-    offset = np.rint((positions - below) * np.float32(_TABLE)) / _TABLE
+    offset = np.rint((positions - below) * np.float32(_TABLE)).astype(np.float64) / _TABLE
     a = -0.5 if keys else -0.75
     weights, rows = np.zeros((wanted, size)), np.arange(wanted)
     for step in (-1, 0, 1, 2):
