@@ -74,6 +74,12 @@ def test_second_derivative_of_a_running_product_with_zeros(x: list[float], exclu
     np.testing.assert_allclose(gradients_at(first, x)[0], slopes_of(first, x), atol=1e-6)
 
 
+def test_second_derivative_of_a_running_product_that_overflows_is_infinite() -> None:
+    lines = [[2.0, 3.0, -1e308, 100.0], [1e200, 1e200, 0.0, 2.0]]  # with and without a zero
+    (got,) = gradients_at(lambda t: tf.gradients(tf.cumprod(t, axis=1), t)[0], lines)
+    assert got[:, 2].tolist() == [np.inf, np.inf]
+
+
 @pytest.mark.parametrize("x", [[0, 0, 3, 0, 5], [0, 4, 0, 2, 3], [0, 0, 0, 0, 0]])
 def test_second_derivative_of_products_of_segments_with_zeros(x: list[float]) -> None:
     def ordered(t: Any) -> Any:
