@@ -130,6 +130,7 @@ def _candidates() -> list[tuple[OpDef, Types]]:
             or ">" in op.name
             or isinstance(op.accuracy, Residual | Bound)
             or op.function_attrs
+            or any(a.kind == "tensor" for a in op.attrs.values())  # TensorFlow's raw ops want a TensorProto there
         ):
             continue
         for group in combinations(op).values():
