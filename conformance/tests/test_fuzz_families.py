@@ -221,9 +221,33 @@ def test_casts_that_tensorflow_gets_wrong_are_known(cast: Any, ours: str, theirs
     assert (explanation("edges", CAST.format(*cast), message) is not None) == known
 
 
+SIZE_OF_ONE_PART = "show('y', tf.raw_ops.SplitV(value=tf.constant([1.0]), size_splits=[-1], axis=0, num_split={}))\n"
+TOP = "show('y', tf.raw_ops.TopKV2(input=tf.constant([{}, 1.0]), k=tf.constant(1)))\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "message", "known"),
+    [
+        (TOP.format("np.nan"), "y[0]: np.float32(nan), the other gives np.float32(1.0)", True),
+        (TOP.format("2.0"), "y[0]: np.float32(nan), the other gives np.float32(1.0)", False),
+        (TOP.format("np.nan"), "only the other raises InternalError: of another kind [Op:TopKV2]", False),
+        (
+            SIZE_OF_ONE_PART.format(1),
+            "only the other raises InvalidArgumentError: If there is only one output, it must have the same size as "
+            "the input, but is -1 [Op:SplitV] name: (line 1)",
+            True,
+        ),
+        (SIZE_OF_ONE_PART.format(1), "raises InvalidArgumentError: If there is only one output", False),
+    ],
+)
+def test_what_is_known_of_an_op_in_graphs_is_known_of_programs_of_it(program: str, message: str, known: bool) -> None:
+    assert (explanation("edges", program, message) is not None) == known
+
+
 def test_the_number_that_is_farthest_off_is_said() -> None:
     message = FAMILIES["edges"].mismatch(np.array([1.0, 2.0, 3.0]), np.array([1.1, 2.0, np.nan]))
     assert "2 of 3 elements differ; at 2: np.float64(3.0)" in message
+    assert "at 0: np.float64(1.0)" in FAMILIES["edges"].mismatch(np.array(1.0), np.array(np.nan))
 
 
 def test_no_second_pass_is_shown_where_threads_decide_its_order() -> None:

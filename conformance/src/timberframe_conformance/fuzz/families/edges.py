@@ -152,7 +152,17 @@ def _array(d: Drawer, dtype: str, arg: Arg, elementwise: bool) -> str:
         return _source(_edges(d, dtype, arg.shape))
     free = not plain and arg.low is None and np.dtype(BY_NAME[dtype].numpy).kind in "fc"
     spec = replace(arg, special=True) if free else arg
-    return _source(make_array(spec, dtype, d.rng, special=not plain and d.chance(0.8), largest=elementwise))
+    made = make_array(spec, dtype, d.rng, special=not plain and d.chance(0.8), largest=elementwise)
+    return _source(made if plain or d.chance(0.1) else _without_subnormals(made))
+
+
+def _without_subnormals(x: np.ndarray) -> np.ndarray:
+    """Returns an array with zeros for its subnormal float32 and float64 numbers, which TensorFlow takes for 0."""
+    parts = np.array(x)
+    real = parts.view(parts.real.dtype) if parts.dtype.kind == "c" else parts
+    if real.dtype in (np.float32, np.float64):
+        real[np.abs(real) < np.finfo(real.dtype).tiny] = 0
+    return parts
 
 
 def _edges(d: Drawer, dtype: str, shape: tuple[int, ...]) -> np.ndarray:

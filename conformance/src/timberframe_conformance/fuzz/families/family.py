@@ -53,8 +53,7 @@ def _farthest(wrong: np.ndarray, got: np.ndarray, expected: np.ndarray) -> int:
         return int(np.argmax(wrong))
     with np.errstate(all="ignore"):
         distance = np.abs(got - expected)
-    distance[np.isnan(distance)] = np.inf
-    return int(np.argmax(np.where(wrong, distance, -1)))
+    return int(np.argmax(np.where(wrong, np.where(np.isnan(distance), np.inf, distance), -1)))
 
 
 def _near(family: Family, got: np.ndarray, expected: np.ndarray) -> np.ndarray:
