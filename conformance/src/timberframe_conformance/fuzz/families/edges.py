@@ -149,20 +149,23 @@ def _samples(op: OpDef, types: Types) -> list[Sample]:
 def _array(d: Drawer, dtype: str, arg: Arg, elementwise: bool) -> str:
     plain = arg.values is not None or dtype in ("bool", "string")
     if not plain and elementwise and np.prod(arg.shape):
-        return _source(_edges(d, dtype, arg.shape))
+        return _source(_mostly_normal(d, _edges(d, dtype, arg.shape)))
     free = not plain and arg.low is None and np.dtype(BY_NAME[dtype].numpy).kind in "fc"
     spec = replace(arg, special=True) if free else arg
     made = make_array(spec, dtype, d.rng, special=not plain and d.chance(0.8), largest=elementwise)
-    return _source(made if plain or d.chance(0.1) else _without_subnormals(made))
+    return _source(made if plain else _mostly_normal(d, made))
 
 
-def _without_subnormals(x: np.ndarray) -> np.ndarray:
-    """Returns an array with zeros for its subnormal float32 and float64 numbers, which TensorFlow takes for 0."""
-    parts = np.array(x)
-    real = parts.view(parts.real.dtype) if parts.dtype.kind == "c" else parts
-    if real.dtype in (np.float32, np.float64):
-        real[np.abs(real) < np.finfo(real.dtype).tiny] = 0
-    return parts
+def _mostly_normal(d: Drawer, x: np.ndarray) -> np.ndarray:
+    """Returns an array, mostly with zeros for its subnormal float32 and float64 numbers, which TensorFlow takes for 0."""
+    is_complex = x.dtype.kind == "c"
+    if not is_complex and d.chance(0.1):
+        return x
+    made = np.array(x)
+    for part in (made.real, made.imag) if is_complex else (made,):
+        if part.dtype in (np.float32, np.float64):
+            part[np.abs(part) < np.finfo(part.dtype).tiny] = 0
+    return made
 
 
 def _edges(d: Drawer, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
