@@ -13,7 +13,7 @@ from timberframe_conformance.fuzz.families import FAMILIES
 from timberframe_conformance.fuzz.families.explained import differences, explanation
 from timberframe_conformance.fuzz.families.family import Drawer, Family
 from timberframe_conformance.fuzz.families.helpers import _linearizable
-from timberframe_conformance.fuzz.families.session import FamilySession, kind_of
+from timberframe_conformance.fuzz.families.session import FamilySession, Verdict, kind_of
 from timberframe_conformance.fuzz.families.shrinking import shrink
 from timberframe_conformance.fuzz.families.system import Run
 
@@ -242,6 +242,20 @@ TOP = "show('y', tf.raw_ops.TopKV2(input=tf.constant([{}, 1.0]), k=tf.constant(1
 )
 def test_what_is_known_of_an_op_in_graphs_is_known_of_programs_of_it(program: str, message: str, known: bool) -> None:
     assert (explanation("edges", program, message) is not None) == known
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_subnormal_numbers_explain_only_what_is_gone_with_zeros(
+    gone: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = "show('y', tf.raw_ops.Sin(x=tf.constant(np.array([5e-324, 2.0], np.float64))))\n"
+    differs = Verdict("y: 1 of 2 elements differ; at 1: np.float64(0.9), the other gives np.float64(0.8)")
+    session = FamilySession(Family("edges", "", lambda d: program), tmp_path)
+    monkeypatch.setattr(session, "judge", lambda source: Verdict("") if gone and "5e-324" not in source else differs)
+    outcome = session.run(1, programs=1, report=lambda text: None)
+    session.close()
+    assert outcome.explained.total() == gone
+    assert len(outcome.failures) == 1 - gone
 
 
 def test_the_number_that_is_farthest_off_is_said() -> None:

@@ -64,6 +64,11 @@ def test_mixed_second_derivatives_of_products_with_functions_of_y() -> None:
         np.testing.assert_allclose([by_y, by_x], [[mixed] * 2] * 2)
 
 
+def test_second_derivative_of_a_quotient_by_the_largest_number_is_zero() -> None:
+    _, by_y = gradients_at(lambda x, y: tf.gradients(tf.math.xdivy(x, y), y)[0], [2.0], [np.finfo(np.float64).max])
+    assert by_y.tolist() == [0]
+
+
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("x", [[0, 0, 3], [0, 3, 0], [0, 0, 0, 2], [2, 0, 4, 0, 5], [2, 3, 4]])

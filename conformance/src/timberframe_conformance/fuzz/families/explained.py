@@ -26,7 +26,8 @@ class Difference:
     """A known difference of a family's programs.
 
     program, message: patterns of the program's text and of what is said about it; both must be found. within: by how
-    much results of these dtypes may differ at most, where it is a matter of digits; other dtypes may not.
+    much results of these dtypes may differ at most, where it is a matter of digits; other dtypes may not. zeroed: a
+    pattern of numbers that are 0 in TensorFlow; with 0 in their place the program must not fail.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Difference:
     program: str = ""
     message: str = ""
     within: Mapping[str, float] = field(default_factory=dict)
+    zeroed: str = ""
 
     def explains(self, family: str, source: str, message: str) -> bool:
         """Returns whether a program of a family fails because of it."""
