@@ -13,7 +13,7 @@ from timberframe_conformance.fuzz.families import FAMILIES
 from timberframe_conformance.fuzz.families.explained import differences, explanation
 from timberframe_conformance.fuzz.families.family import Drawer, Family
 from timberframe_conformance.fuzz.families.helpers import _linearizable
-from timberframe_conformance.fuzz.families.session import FamilySession, kind_of
+from timberframe_conformance.fuzz.families.session import FamilySession, Verdict, kind_of
 from timberframe_conformance.fuzz.families.shrinking import shrink
 from timberframe_conformance.fuzz.families.system import Run
 
@@ -103,6 +103,16 @@ def test_program_that_ends_its_process_is_a_failure(tmp_path: Path) -> None:
     assert not again
 
 
+def test_slopes_of_oscillations_within_a_step_are_not_judged(tmp_path: Path) -> None:
+    session = FamilySession(FAMILIES["tapes"], tmp_path)
+    program = (
+        "derivatives(tf, show, lambda x: tf.reduce_sum(1e12 * x + tf.cos(1e12 * x)), [[0.3]], 'tape', second=True)\n"
+    )
+    message = session.judge(program).message
+    session.close()
+    assert not message
+
+
 @pytest.mark.parametrize(
     ("history", "explained"),
     [
@@ -150,8 +160,12 @@ DIFFERS = "1 of 2 elements differ; at 0: np.float64({}), the other gives np.floa
         ("tf.reduce_prod(x)", "0.0", f"second[0]: {DIFFERS.format(1.0, 'nan')}", True),
         ("tf.reduce_prod(x)", "5.0", f"second[0]: {DIFFERS.format(1.0, 'nan')}", False),
         ("tf.reduce_prod(x)", "0.0", "raises ValueError: the second operand", False),
-        ("tf.math.cumprod(x)", "np.inf", f"second[0]: {DIFFERS.format('nan', '-inf')}", True),
-        ("tf.math.cumprod(x)", "np.inf", f"second[0]: {DIFFERS.format('-inf', 'nan')}", False),
+        ("tf.math.cumprod(x)", "np.inf", f"second[0]: {DIFFERS.format('nan', '-inf')}", False),
+        ("tf.nn.selu(x)", "-30.0", f"second[0]: {DIFFERS.format('4.4e-16', '2.2e-16')}", True),
+        ("tf.nn.selu(x)", "-30.0", f"second[0]: {DIFFERS.format('4.4e-15', '2.2e-16')}", False),
+        ("tf.nn.selu(x)", "-30.0", f"second[0]: {DIFFERS.format('nan', '2.2e-16')}", False),
+        ("tf.nn.selu(x)", "-30.0", f"value: {DIFFERS.format('4.4e-16', '2.2e-16')}", False),
+        ("tf.nn.relu(x)", "-30.0", f"second[0]: {DIFFERS.format('4.4e-16', '2.2e-16')}", False),
     ],
 )
 def test_faults_of_tensorflow_explain_nothing_else(function: str, x: str, message: str, known: bool) -> None:
@@ -185,26 +199,69 @@ def test_each_known_difference_is_of_programs_that_are_drawn(family: str) -> Non
     assert without == []
 
 
+CAST = "show('y', tf.saturate_cast(tf.constant(np.array([{}], np.{})), tf.{}))\n"
+
+
+@pytest.mark.parametrize(
+    ("cast", "ours", "theirs", "known"),
+    [
+        (("1", "int64", "int64"), "np.int64(1)", "np.int64(-9223372036854775808)", True),
+        (("1", "int64", "int64"), "np.int64(1)", "np.int64(2)", False),
+        (("1", "int64", "int32"), "np.int32(1)", "np.int32(0)", False),
+        (("1", "int64", "uint64"), "np.uint64(1)", "np.uint64(0)", True),
+        (("1", "int64", "float32"), "np.float32(1.0)", "np.float32(-9.223372e+18)", True),
+        (("1", "int64", "float32"), "np.float32(1.0)", "np.float32(9.223372e+18)", False),
+        (("np.inf", "float16", "float16"), "np.float16(inf)", "np.float16(65500.0)", True),
+        (("np.inf", "float16", "float16"), "np.float16(65500.0)", "np.float16(inf)", False),
+        (("np.inf", "float32", "float16"), "np.float16(inf)", "np.float16(65500.0)", False),
+    ],
+)
+def test_casts_that_tensorflow_gets_wrong_are_known(cast: Any, ours: str, theirs: str, known: bool) -> None:
+    message = f"y: 1 of 1 elements differ; at 0: {ours}, the other gives {theirs}"
+    assert (explanation("edges", CAST.format(*cast), message) is not None) == known
+
+
+SIZE_OF_ONE_PART = "show('y', tf.raw_ops.SplitV(value=tf.constant([1.0]), size_splits=[-1], axis=0, num_split={}))\n"
+TOP = "show('y', tf.raw_ops.TopKV2(input=tf.constant([{}, 1.0]), k=tf.constant(1)))\n"
+
+
 @pytest.mark.parametrize(
     ("program", "message", "known"),
     [
-        ("show('y', tf.saturate_cast(tf.constant(np.array([1], np.int64)), tf.int64))\n", "np.int64(1)", True),
-        ("show('y', tf.saturate_cast(tf.constant(np.array([1], np.int64)), tf.int32))\n", "np.int32(1)", False),
+        (TOP.format("np.nan"), "y[0]: np.float32(nan), the other gives np.float32(1.0)", True),
+        (TOP.format("2.0"), "y[0]: np.float32(nan), the other gives np.float32(1.0)", False),
+        (TOP.format("np.nan"), "only the other raises InternalError: of another kind [Op:TopKV2]", False),
         (
-            "show('y', tf.saturate_cast(tf.constant(np.array([np.inf], np.float16)), tf.float16))\n",
-            "np.float16(inf)",
+            SIZE_OF_ONE_PART.format(1),
+            "only the other raises InvalidArgumentError: If there is only one output, it must have the same size as "
+            "the input, but is -1 [Op:SplitV] name: (line 1)",
             True,
         ),
-        (
-            "show('y', tf.saturate_cast(tf.constant(np.array([np.inf], np.float32)), tf.float16))\n",
-            "np.float16(inf)",
-            False,
-        ),
+        (SIZE_OF_ONE_PART.format(1), "raises InvalidArgumentError: If there is only one output", False),
     ],
 )
-def test_casts_that_tensorflow_gets_wrong_are_known(program: str, message: str, known: bool) -> None:
-    found = explanation("edges", program, f"y: 1 of 1 elements differ; at 0: {message}, the other gives 0")
-    assert (found is not None) == known
+def test_what_is_known_of_an_op_in_graphs_is_known_of_programs_of_it(program: str, message: str, known: bool) -> None:
+    assert (explanation("edges", program, message) is not None) == known
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_subnormal_numbers_explain_only_what_is_gone_with_zeros(
+    gone: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = "show('y', tf.raw_ops.Sin(x=tf.constant(np.array([5e-324, 2.0], np.float64))))\n"
+    differs = Verdict("y: 1 of 2 elements differ; at 1: np.float64(0.9), the other gives np.float64(0.8)")
+    session = FamilySession(Family("edges", "", lambda d: program), tmp_path)
+    monkeypatch.setattr(session, "judge", lambda source: Verdict("") if gone and "5e-324" not in source else differs)
+    outcome = session.run(1, programs=1, report=lambda text: None)
+    session.close()
+    assert outcome.explained.total() == gone
+    assert len(outcome.failures) == 1 - gone
+
+
+def test_the_number_that_is_farthest_off_is_said() -> None:
+    message = FAMILIES["edges"].mismatch(np.array([1.0, 2.0, 3.0]), np.array([1.1, 2.0, np.nan]))
+    assert "2 of 3 elements differ; at 2: np.float64(3.0)" in message
+    assert "at 0: np.float64(1.0)" in FAMILIES["edges"].mismatch(np.array(1.0), np.array(np.nan))
 
 
 def test_no_second_pass_is_shown_where_threads_decide_its_order() -> None:

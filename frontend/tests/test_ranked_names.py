@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,41 @@ def test_elements_wait_in_a_staging_area() -> None:
         assert session.run(size) == 0
     with pytest.raises(ValueError, match="capacity is -1"):
         tf.contrib.staging.StagingArea([tf.float32], capacity=-1)
+
+
+def test_peeking_leaves_elements_in_a_staging_area() -> None:
+    area = tf.contrib.staging.StagingArea([tf.float32], shared_name="shared")
+    index, x = tf.placeholder(tf.int32, []), tf.placeholder(tf.float32, [])
+    put, peek, get = area.put(x), area.peek(index), area.get()
+    with tf.Session() as session:
+        for value in (1.0, 2.0):
+            session.run(put, {x: value})
+        assert [session.run(peek, {index: i}) for i in (1, 0, 1)] == [[2], [1], [2]]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="index is -1"):
+            session.run(peek, {index: -1})
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            session.run(peek, {index: 2}, options=tf.RunOptions(timeout_in_ms=50))
+        peeking: list[Any] = []
+        thread = threading.Thread(target=lambda: peeking.append(session.run(peek, {index: 2})))
+        thread.start()
+        session.run(put, {x: 3.0})
+        thread.join()
+        assert peeking == [[3]]
+        assert [session.run(get) for _ in range(3)] == [[1], [2], [3]]
+
+
+def test_a_staging_area_holds_no_more_bytes_than_its_limit() -> None:
+    area = tf.contrib.staging.StagingArea([tf.float32], memory_limit=12)
+    x = tf.placeholder(tf.float32, [None])
+    put, get = area.put(x), area.get()
+    with tf.Session() as session:
+        session.run(put, {x: [1.0, 2.0]})
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            session.run(put, {x: [3.0, 4.0]}, options=tf.RunOptions(timeout_in_ms=50))
+        with pytest.raises(tf.errors.ResourceExhaustedError, match="16 bytes; memory_limit is 12"):
+            session.run(put, {x: [1.0] * 4})
+        session.run(get)
+        session.run(put, {x: [3.0, 4.0]})
 
 
 def test_queues_run_within_a_block() -> None:

@@ -167,7 +167,7 @@ def test_rows_looked_up_in_one_branch(session: tf.Session) -> None:
     table, flag = tf.Variable(np.arange(4.0).reshape(2, 2)), tf.placeholder(tf.bool, [])
     y = tf.cond(flag, lambda: tf.gather(table, [1, 1]), lambda: tf.zeros([2, 2], tf.float64))
     session.run(table.initializer)
-    grad = tf.gradients(y, table)[0]
+    grad = tf.convert_to_tensor(tf.gradients(y, table)[0])
     assert session.run(grad, {flag: True}).tolist() == [[0, 0], [2, 2]]
     assert session.run(grad, {flag: False}).tolist() == [[0, 0], [0, 0]]
 

@@ -49,6 +49,36 @@ DENSE: dict[str, Build] = {
 }
 
 
+ZEROS = np.zeros((2, 3), np.float32)
+GATHERED: dict[str, tuple[Build, list[int], list[int]]] = {
+    "one branch, others zeros": (
+        lambda x, p: tf.cond(p, lambda: tf.gather(x, [0, 2]), lambda: ZEROS), [0, 2], [0, 1, 2, 3]
+    ),
+    "both": (lambda x, p: tf.cond(p, lambda: tf.gather(x, [0, 2]), lambda: tf.gather(x, [1, 1])), [0, 2], [1, 1]),
+    "one branch, others dense": (
+        lambda x, p: tf.cond(p, lambda: tf.gather(x, [0, 2]), lambda: x[:2] * 2.0), [0, 2], [0, 1, 2, 3]
+    ),
+    "indices of two dtypes": (
+        lambda x, p: tf.cond(p, lambda: tf.gather(x, [0, 2]), lambda: tf.gather(x, np.array([1, 1]))), [0, 2], [1, 1]
+    ),
+    "computed indices": (
+        lambda x, p: tf.cond(p, lambda: tf.gather(x, tf.where(x[:, 0] > 5)[:, 0]), lambda: ZEROS), [2, 3], [0, 1, 2, 3]
+    ),
+    "branches in branches": (
+        lambda x, p: tf.cond(p, lambda: tf.cond(p, lambda: tf.gather(x, [0]), lambda: ZEROS[:1]), lambda: ZEROS[:1]),
+        [0],
+        [0, 1, 2, 3],
+    ),
+    "one of several branches": (
+        lambda x, p: tf.switch_case(tf.cast(p, tf.int32), [lambda: ZEROS, lambda: tf.gather(x, [0, 2])]),
+        [0, 2],
+        [0, 1, 2, 3],
+    ),
+    "function": (lambda x, p: tf.function(lambda y: tf.gather(y, [0, 2]))(x), [0, 2], [0, 2]),
+}  # fmt: skip
+"""Functions of x and a condition, with the rows of their gradients where it holds and where not, as in TensorFlow."""
+
+
 @pytest.fixture(autouse=True)
 def _graph() -> Iterator[None]:
     with tf.Graph().as_default():
@@ -117,3 +147,31 @@ def test_gradient_of_gathered_slices_without_elements(shape: Any) -> None:
     x = tf.zeros([2, 0, 1])
     rows = tf.gather_nd(x, tf.placeholder_with_default([[1]], shape))
     assert run(tf.convert_to_tensor(tf.gradients(rows, [x])[0])).shape == (2, 0, 1)
+
+
+@pytest.mark.parametrize("name", GATHERED)
+@pytest.mark.parametrize("variable", [False, True])
+def test_rows_that_a_branch_gathers_stay_rows(name: str, variable: bool) -> None:
+    build, *rows = GATHERED[name]
+    x = tf.get_variable("x", initializer=X, use_resource=True) if variable else tf.constant(X)
+    condition = tf.placeholder(tf.bool, [])
+    y = build(x, condition)
+    (found,) = tf.gradients(y, x, tf.ones_like(y))
+    assert isinstance(found, tf.IndexedSlices)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for holds, wanted in zip((True, False), rows, strict=True):
+            assert session.run(found.indices, {condition: holds}).tolist() == wanted
+            assert session.run(found.dense_shape, {condition: holds}).tolist() == [4, 3]
+            dense = session.run(tf.convert_to_tensor(found), {condition: holds})
+            np.testing.assert_array_equal(
+                dense, session.run(found_by_differences(build, x, condition), {condition: holds})
+            )
+
+
+def found_by_differences(build: Any, x: Any, condition: Any) -> Any:
+    """The slopes of a function that is linear in x: what a one in each place of it adds."""
+    whole = tf.convert_to_tensor(x)
+    ones = np.eye(12, dtype=np.float32).reshape(12, 4, 3)
+    slopes = [tf.reduce_sum(build(whole + one, condition) - build(whole, condition)) for one in ones]
+    return tf.reshape(tf.stack(slopes), [4, 3])

@@ -64,6 +64,11 @@ def test_mixed_second_derivatives_of_products_with_functions_of_y() -> None:
         np.testing.assert_allclose([by_y, by_x], [[mixed] * 2] * 2)
 
 
+def test_second_derivative_of_a_quotient_by_the_largest_number_is_zero() -> None:
+    _, by_y = gradients_at(lambda x, y: tf.gradients(tf.math.xdivy(x, y), y)[0], [2.0], [np.finfo(np.float64).max])
+    assert by_y.tolist() == [0]
+
+
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("x", [[0, 0, 3], [0, 3, 0], [0, 0, 0, 2], [2, 0, 4, 0, 5], [2, 3, 4]])
@@ -72,6 +77,12 @@ def test_second_derivative_of_a_running_product_with_zeros(x: list[float], exclu
         return tf.gradients(tf.cumprod(t, exclusive=exclusive, reverse=reverse) * np.arange(1.0, len(x) + 1), t)[0]
 
     np.testing.assert_allclose(gradients_at(first, x)[0], slopes_of(first, x), atol=1e-6)
+
+
+def test_second_derivative_of_a_running_product_that_overflows_is_infinite() -> None:
+    lines = [[2.0, 3.0, -1e308, 100.0], [1e200, 1e200, 0.0, 2.0]]  # with and without a zero
+    (got,) = gradients_at(lambda t: tf.gradients(tf.cumprod(t, axis=1), t)[0], lines)
+    assert got[:, 2].tolist() == [np.inf, np.inf]
 
 
 @pytest.mark.parametrize("x", [[0, 0, 3, 0, 5], [0, 4, 0, 2, 3], [0, 0, 0, 0, 0]])

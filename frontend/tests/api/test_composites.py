@@ -28,6 +28,12 @@ def test_the_gradient_of_clip_by_norm_is_finite_where_the_norm_is_not(session: t
     assert session.run(tf.gradients(tf.clip_by_norm(x, 1.0), x)[0]).tolist() == [0]
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_the_gradient_of_a_norm_that_overflows_is_zero(session: tf.Session) -> None:
+    x = tf.constant([1.0, 1.7976931348623157e308], tf.float64)
+    assert session.run(tf.gradients(tf.norm(x), x)[0]).tolist() == [0, 0]
+
+
 def test_clip_by_global_norm_scales_all_alike(session: tf.Session) -> None:
     clipped, norm = tf.clip_by_global_norm([X[:1], None, [12.0]], 6.5)
     assert clipped[1] is None

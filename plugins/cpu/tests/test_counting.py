@@ -37,6 +37,21 @@ def test_a_picture_of_one_size_stays_as_it_is() -> None:
         np.testing.assert_allclose(run_op(op, {}, [image, np.int32([5, 7])])[0], image, rtol=1e-6)
 
 
+@pytest.mark.parametrize("op", ["ResizeArea", "ResizeBicubic"])
+def test_not_a_number_stays_where_it_has_weight(op: str) -> None:
+    image = np.ones((1, 8, 8, 1), np.float32)
+    image[0, 0, 0, 0] = np.nan
+    (resized,) = run_op(op, {}, [image, np.int32([16, 16])])
+    assert np.isnan(resized[0, 0, 0, 0])
+    np.testing.assert_allclose(resized[0, 8:, 8:], 1, rtol=1e-6)
+
+
+def test_cubic_weights_of_a_position_add_up_to_one_in_float64() -> None:
+    grads = np.float32([[[[1], [2], [4]]]])
+    (spread,) = run_op("ResizeBicubicGrad", {}, [grads, np.zeros((1, 2, 2, 1))])
+    assert spread.sum() == pytest.approx(7, rel=1e-14)
+
+
 def test_a_hue_turned_by_a_third_exchanges_channels() -> None:
     image = np.random.default_rng(3).uniform(size=(9, 3)).astype(np.float32)
     (turned,) = run_op("AdjustHue", {}, [image, np.float32(1 / 3)])

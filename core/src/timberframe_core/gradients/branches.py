@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from timberframe_core.dtypes import resource, variant
+from timberframe_core.dtypes import DType, resource, variant
 from timberframe_core.errors import UnimplementedError
 from timberframe_core.gradients.bodies import (
     GradientFunction,
-    dense_gradients,
     filled,
     original,
     private_copy,
     unchanged_on_error,
     zeros_like,
 )
-from timberframe_core.gradients.reverse import is_differentiable
+from timberframe_core.gradients.reverse import Gradient, backpropagate, is_differentiable
+from timberframe_core.gradients.rows import index_dtype, put_together, taken_apart
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.function import FuncGraph, common_shapes, set_handles, share_captures, stateful_variant
 from timberframe_core.graph.graph import get_default_graph
@@ -106,7 +106,7 @@ class _BranchGradient(GradientFunction):
     def __init__(self, forward: _Forward, function: FuncGraph) -> None:
         super().__init__(get_default_graph(), forward.op, function)
         self._forward = forward
-        self.gradients: list[Tensor | None] = []
+        self.gradients: list[Gradient | None] = []
 
     def _outside(self, tensor: Tensor) -> Tensor | None:
         tensor = original(tensor)
@@ -131,16 +131,27 @@ class _BranchGradient(GradientFunction):
         live = [(y, g) for y, g in zip(self._body.outputs, grads, strict=False) if g is not None]
         xs = [x for x in self._body.inputs if is_differentiable(x)]
         with self.as_default(), same_user_line():
-            found = dict(zip(xs, dense_gradients([y for y, _ in live], xs, [g for _, g in live]), strict=True))
+            found = dict(zip(xs, backpropagate([y for y, _ in live], xs, [g for _, g in live]), strict=True))
         self.gradients = [found.get(x) for x in self._body.inputs]
+
+    def finish_with(self, kinds: Mapping[int, DType | None]) -> None:
+        """Makes results of the gradients of these inputs, zeros where it has none; kinds: dtypes of indices of rows."""
+        results: list[Tensor] = []
+        with self.as_default():
+            for i, indices in kinds.items():
+                gradient = self.gradients[i]
+                if gradient is None:
+                    gradient = zeros_like(self.op.inputs[self._forward.first + i])
+                results += taken_apart(gradient, indices)
+            self.finish(results)
 
 
 def branch_gradient(op: Operation, *grads: Any) -> list[Any]:
     """The gradient of If or Case: the same op on the same predicate; its branches are the gradients of the branches."""
     forward = _Forward(op, 1)
-    bodies, positions = _build(forward, grads)
+    bodies, kinds = _build(forward, grads)
     made: list[Tensor] = []
-    if positions:
+    if kinds:
         made = apply_op(
             stateful_variant(op.type.removeprefix("Stateless"), bodies),
             [op.inputs[0], share_captures(bodies)],
@@ -151,15 +162,15 @@ def branch_gradient(op: Operation, *grads: Any) -> list[Any]:
             },
         )
         set_handles(made, bodies)
-    return [None, *_spread(len(op.inputs) - 1, positions, made)]
+    return [None, *_spread(op.inputs[1:], kinds, made)]
 
 
 def call_gradient(op: Operation, *grads: Any) -> list[Any]:
     """The gradient of a call: a call of the function's gradient."""
     forward = _Forward(op, 0)
-    bodies, positions = _build(forward, grads)
+    bodies, kinds = _build(forward, grads)
     made: list[Tensor] = []
-    if positions:
+    if kinds:
         name = "PartitionedCall" if stateful_variant("", bodies) else "StatefulPartitionedCall"
         attrs = {"f": bodies[0], "Tout": [t.dtype for t in bodies[0].outputs]}
         made = apply_op(name, [share_captures(bodies)], attrs)
@@ -167,28 +178,27 @@ def call_gradient(op: Operation, *grads: Any) -> list[Any]:
         for tensor, result in zip(made, bodies[0].outputs, strict=True):
             if tensor.dtype is not variant:
                 tensor.set_shape(result.static_shape)
-    return _spread(len(op.inputs), positions, made)
+    return _spread(op.inputs, kinds, made)
 
 
-def _build(forward: _Forward, grads: Sequence[Any]) -> tuple[list[_BranchGradient], list[int]]:
-    """The gradients of the functions, with equal results; and the positions of the inputs that these belong to."""
+def _build(forward: _Forward, grads: Sequence[Any]) -> tuple[list[_BranchGradient], dict[int, DType | None]]:
+    """The gradients of the functions, with equal results; and the positions of the inputs that these belong to.
+
+    With each position comes the dtype of the indices where some function gives some rows, as TensorFlow does then.
+    """
     given = [None if g is None else convert_to_tensor(g) for g in grads]
     bodies = [_BranchGradient(forward, f) for f in forward.functions]
     with unchanged_on_error(forward.op):
         for body in bodies:
             body.build(given)
-        forward.finish()
-    count = len(bodies[0].gradients)
-    positions = [i for i in range(count) if any(b.gradients[i] is not None for b in bodies)]
-    for body in bodies:
-        with body.as_default():
-            found = [(body.gradients[i], forward.op.inputs[forward.first + i]) for i in positions]
-            body.finish([zeros_like(x) if g is None else g for g, x in found])
-    return bodies, positions
+        by_input = list(zip(*(b.gradients for b in bodies), strict=True))
+        kinds = {i: index_dtype(found) for i, found in enumerate(by_input) if any(g is not None for g in found)}
+        for body in bodies:
+            body.finish_with(kinds)
+        forward.finish()  # after all that the bodies take from it, indices of rows among it
+    return bodies, kinds
 
 
-def _spread(count: int, positions: Sequence[int], found: Sequence[Tensor]) -> list[Tensor | None]:
-    spread: list[Tensor | None] = [None] * count
-    for i, grad in zip(positions, found, strict=True):
-        spread[i] = grad
-    return spread
+def _spread(inputs: Sequence[Tensor], kinds: Mapping[int, DType | None], found: Sequence[Tensor]) -> list[Any]:
+    results = iter(found)
+    return [put_together(results, kinds[i], x) if i in kinds else None for i, x in enumerate(inputs)]

@@ -172,7 +172,7 @@ def norm(
 
 def _euclidean_norm(x: Tensor, axis: Any, keep: bool, name: str | None) -> Tensor:
     """Squares without a modulus, which has no slope at 0 and would lose that element's second derivative."""
-    squares = apply_op("Mul", [x, _conjugate(x)]) if x.dtype.is_complex else apply_op("Square", [x])
+    squares = apply_op("Mul", [x, _conjugate(x)])  # a square's derivative, 2 x, may overflow where x does not
     total = apply_op("Sum", [squares, reduction_axes(x, axis)], {"keep_dims": keep})
     if x.dtype.is_complex:
         total = apply_op("Real", [total], {"Tout": x.dtype.real_dtype})

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from timberframe.api.framework import name_scope
-from timberframe.api.queues import FIFOQueue
 from timberframe.boundary import guard
+from timberframe_core.dtypes import DType, as_dtype
 from timberframe_core.errors import InvalidArgumentError
-
-_UNLIMITED = 2**31 - 1
+from timberframe_core.graph.apply import apply_op, convert_to_tensor
+from timberframe_core.graph.graph import get_default_graph
+from timberframe_core.graph.operation import Operation, Tensor
+from timberframe_core.graph.tensor_shape import TensorShape, as_shape
 
 __all__ = ["StagingArea"]
 
@@ -19,8 +21,8 @@ __all__ = ["StagingArea"]
 class StagingArea:
     """Elements that some runs put in and others get, the first first; it lives in a session, as a queue does.
 
-    dtypes, shapes, names: of the components of an element. capacity: how many elements it holds, after which `put`
-    waits; 0 for any number. memory_limit: TensorFlow's bound in bytes, which changes nothing.
+    dtypes, shapes, names: of the components of an element. capacity: how many elements it holds, memory_limit: how many
+    bytes, after which `put` waits; 0 for any number. Areas of one shared_name are one.
     """
 
     def __init__(
@@ -36,53 +38,66 @@ class StagingArea:
             raise InvalidArgumentError(
                 f"StagingArea: capacity is {capacity} and memory_limit {memory_limit}; neither may be negative"
             )
+        for what, given in (("shapes", shapes), ("names", names)):
+            if given is not None and len(given) != len(dtypes):
+                raise InvalidArgumentError(
+                    f"StagingArea: {len(given)} {what} for {len(dtypes)} components; each needs one"
+                )
+        self.name = get_default_graph().unique_name("StagingArea") if shared_name is None else shared_name
+        self.dtypes: list[DType] = [as_dtype(d) for d in dtypes]
+        self.shapes = [TensorShape(None)] * len(dtypes) if shapes is None else [as_shape(s) for s in shapes]
+        self.names = None if names is None else list(names)
         self.capacity, self.memory_limit = capacity, memory_limit
-        self._queue = FIFOQueue(
-            capacity or _UNLIMITED, list(dtypes), shapes, None if names is None else list(names), shared_name,
-            name="StagingArea",
-        )  # fmt: skip
 
-    @property
-    def name(self) -> str:
-        """Name of the operation that makes it."""
-        return self._queue.name
-
-    @property
-    def dtypes(self) -> list[Any]:
-        """Dtypes of the components."""
-        return self._queue.dtypes
-
-    @property
-    def shapes(self) -> list[Any]:
-        """Shapes of the components."""
-        return self._queue.shapes
-
-    @property
-    def names(self) -> list[str] | None:
-        """Names of the components, None if they have none."""
-        return self._queue.names
-
-    def put(self, values: Any, name: str | None = None) -> Any:
+    def put(self, values: Any, name: str | None = None) -> Operation:
         """Returns the operation that puts an element in: a tensor, a list of components, or a dict by their names."""
-        with name_scope(name, "StagingArea_put"):
-            return self._queue.enqueue(values)
+        with name_scope(name, f"{self.name}_put") as scope:
+            components = []
+            for x, dtype, shape in zip(self._components(values), self.dtypes, self.shapes, strict=True):
+                tensor = convert_to_tensor(x, dtype)
+                tensor.shape.assert_is_compatible_with(shape)
+                components.append(tensor)
+            made: Operation = self._apply("Stage", [components], scope)
+        return made
 
     def get(self, name: str | None = None) -> Any:
-        """Returns the tensors of the first element, which is taken; it waits until there is one."""
-        with name_scope(name, "StagingArea_get"):
-            return self._queue.dequeue()
+        """Returns the tensors of the first element, a list or a dict, which is taken; it waits until there is one."""
+        return self._named(self._apply("Unstage", [], name or f"{self.name}_get"))
+
+    def peek(self, index: Any, name: str | None = None) -> Any:
+        """Returns the tensors of the element at an index, which stays; it waits until there are as many."""
+        return self._named(self._apply("StagePeek", [index], name or f"{self.name}_peek"))
 
     def size(self, name: str | None = None) -> Any:
         """Returns a tensor, how many elements there are."""
-        with name_scope(name, "StagingArea_size"):
-            return self._queue.size()
+        return self._apply("StageSize", [], name or f"{self.name}_size")
 
     def clear(self, name: str | None = None) -> Any:
         """Returns the operation that takes all elements out."""
-        with name_scope(name, "StagingArea_clear"):
-            taken = self._queue.dequeue_up_to(self._queue.size())
-        first = next(iter(taken.values())) if isinstance(taken, dict) else taken
-        return (first[0] if isinstance(first, list) else first).op
+        return self._apply("StageClear", [], name or f"{self.name}_clear")
+
+    def _apply(self, op: str, inputs: list[Any], name: str) -> Any:
+        limits = {"capacity": self.capacity, "memory_limit": self.memory_limit}
+        return apply_op(op, inputs, {**limits, "dtypes": tuple(self.dtypes), "shared_name": self.name}, name=name)
+
+    def _components(self, values: Any) -> list[Any]:
+        if isinstance(values, Mapping) != (self.names is not None):
+            raise InvalidArgumentError(f"StagingArea: {values!r} is put in; names are {self.names}, of a dict's keys")
+        if self.names is not None:
+            if set(values) != set(self.names):
+                raise InvalidArgumentError(f"StagingArea: keys are {sorted(values)}; they must be {sorted(self.names)}")
+            return [values[n] for n in self.names]
+        components = list(values) if isinstance(values, list | tuple) else [values]
+        if len(components) != len(self.dtypes):
+            raise InvalidArgumentError(
+                f"StagingArea: {len(components)} components are put in; {len(self.dtypes)} are required"
+            )
+        return components
+
+    def _named(self, found: list[Tensor]) -> Any:
+        for tensor, shape in zip(found, self.shapes, strict=True):
+            tensor.set_shape(shape)
+        return list(found) if self.names is None else dict(zip(self.names, found, strict=True))
 
 
 guard([sys.modules[__name__]])

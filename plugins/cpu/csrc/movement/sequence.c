@@ -67,7 +67,7 @@ DEFINE_FLOAT_RANGE(float64, double)
 DEFINE_INTEGER_RANGE(int32, int32_t, uint32_t)
 DEFINE_INTEGER_RANGE(int64, int64_t, uint64_t)
 
-/* Inputs start and stop. The last element is stop itself. */
+/* Inputs start and stop. The first and the last element are start and stop themselves, also where the step is infinite. */
 #define DEFINE_LINSPACE(name, type, wide, widen)                                                                \
   static int32_t linspace_##name(tf_context *context, const tf_tensor *const *inputs, tf_tensor *const *outputs, \
                                  const int64_t *parameters) {                                                   \
@@ -78,7 +78,8 @@ DEFINE_INTEGER_RANGE(int64, int64_t, uint64_t)
     int64_t n = outputs[0]->size;                                                                               \
     sequence_##name s = {y, widen(first), n > 1 ? (widen(last) - widen(first)) / (wide)(n - 1) : 0};            \
     if (n > 1) context->parallel_for(context, n - 1, GRAIN, fill_##name, &s);                                   \
-    y[n - 1] = n > 1 ? last : first;                                                                            \
+    y[n - 1] = last;                                                                                            \
+    y[0] = first;                                                                                               \
     return TF_OK;                                                                                               \
   }
 

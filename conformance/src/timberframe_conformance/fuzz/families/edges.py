@@ -130,6 +130,7 @@ def _candidates() -> list[tuple[OpDef, Types]]:
             or ">" in op.name
             or isinstance(op.accuracy, Residual | Bound)
             or op.function_attrs
+            or any(a.kind == "tensor" for a in op.attrs.values())  # TensorFlow's raw ops want a TensorProto there
         ):
             continue
         for group in combinations(op).values():
@@ -148,10 +149,23 @@ def _samples(op: OpDef, types: Types) -> list[Sample]:
 def _array(d: Drawer, dtype: str, arg: Arg, elementwise: bool) -> str:
     plain = arg.values is not None or dtype in ("bool", "string")
     if not plain and elementwise and np.prod(arg.shape):
-        return _source(_edges(d, dtype, arg.shape))
+        return _source(_mostly_normal(d, _edges(d, dtype, arg.shape)))
     free = not plain and arg.low is None and np.dtype(BY_NAME[dtype].numpy).kind in "fc"
     spec = replace(arg, special=True) if free else arg
-    return _source(make_array(spec, dtype, d.rng, special=not plain and d.chance(0.8), largest=elementwise))
+    made = make_array(spec, dtype, d.rng, special=not plain and d.chance(0.8), largest=elementwise)
+    return _source(made if plain else _mostly_normal(d, made))
+
+
+def _mostly_normal(d: Drawer, x: np.ndarray) -> np.ndarray:
+    """Returns an array, mostly with zeros for its subnormal float32 and float64 numbers, which TensorFlow takes for 0."""
+    is_complex = x.dtype.kind == "c"
+    if not is_complex and d.chance(0.1):
+        return x
+    made = np.array(x)
+    for part in (made.real, made.imag) if is_complex else (made,):
+        if part.dtype in (np.float32, np.float64):
+            part[np.abs(part) < np.finfo(part.dtype).tiny] = 0
+    return made
 
 
 def _edges(d: Drawer, dtype: str, shape: tuple[int, ...]) -> np.ndarray:

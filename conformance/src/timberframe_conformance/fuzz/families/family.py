@@ -40,11 +40,20 @@ class Family:
             wrong = ~_near(self, got, expected)
         if not wrong.any():
             return ""
-        at = int(np.argmax(wrong))
+        at = _farthest(wrong, got, expected)
         return (
             f"{int(wrong.sum())} of {wrong.size} elements differ; at {at}: {got.ravel()[at]!r}, the other gives "
             f"{expected.ravel()[at]!r}"
         )
+
+
+def _farthest(wrong: np.ndarray, got: np.ndarray, expected: np.ndarray) -> int:
+    """Returns the position of the wrong number that is farthest off, of the first wrong element of other dtypes."""
+    if got.dtype.kind not in "fc":
+        return int(np.argmax(wrong))
+    with np.errstate(all="ignore"):
+        distance = np.abs(got - expected)
+    return int(np.argmax(np.where(wrong, np.where(np.isnan(distance), np.inf, distance), -1)))
 
 
 def _near(family: Family, got: np.ndarray, expected: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from timberframe_conformance.fuzz.families.explained import explanation
+from timberframe_conformance.fuzz.families.explained import Difference, explanation
 from timberframe_conformance.fuzz.families.family import Drawer, Family
 from timberframe_conformance.fuzz.families.shrinking import shrink
 from timberframe_conformance.fuzz.families.system import OURS, THEIRS, Run, System
@@ -109,7 +109,7 @@ class FamilySession:
         self.outcome.compared += len(verdict.expected)
         if not verdict.message:
             return
-        known = explanation(self.family.name, source, verdict.message)
+        known = self._known(source, verdict.message)
         if known is not None:
             self.outcome.explained[known.name] += 1
             return
@@ -121,6 +121,15 @@ class FamilySession:
         path = self._stored(small, self.judge(small), seed, number)
         self.outcome.failures[kind] = path
         report(f"FAILED {self.family.name}, program {number}: {verdict.message[:600]}\n       {path}\n{small}")
+
+    def _known(self, source: str, message: str) -> Difference | None:
+        """Returns the difference that explains a failure; one by numbers that are 0 there, if it is gone with zeros."""
+        known = explanation(self.family.name, source, message)
+        if known is None or not known.zeroed:
+            return known
+        zeroed = re.sub(known.zeroed, "0.0", source)
+        again = self.judge(zeroed).message
+        return explanation(self.family.name, zeroed, again) if again else known
 
     def judge(self, source: str) -> Verdict:
         """Runs a program in all systems and compares."""

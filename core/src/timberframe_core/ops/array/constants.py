@@ -328,7 +328,8 @@ def _range_errors() -> Iterator[ErrorSample]:
 
 def _sequence_error(attrs: Attrs, inputs: Any, expected: np.ndarray, unit: float) -> np.ndarray:
     """Two roundings, of the product and of the sum, for each element; and those of the step in LinSpace."""
-    largest = max(float(np.max(np.abs(np.asarray(x, np.float64)), initial=0.0)) for x in inputs[:2])
+    ends = np.abs(np.stack([np.asarray(x, np.float64).reshape(()) for x in inputs[:2]]))
+    largest = float(np.max(ends, initial=0.0, where=np.isfinite(ends)))
     return np.asarray(unit * (np.abs(expected) + 4 * largest))
 
 
@@ -374,7 +375,7 @@ def _linspace(attrs: Attrs, start: np.ndarray, stop: np.ndarray, num: np.ndarray
         return np.array([first], start.dtype)
     step = (last.astype(wide) - first.astype(wide)) / wide.type(count - 1)
     out = np.asarray((first.astype(wide) + step * np.arange(count).astype(wide)).astype(start.dtype))
-    out[-1] = last
+    out[0], out[-1] = first, last  # also where the step is infinite
     return out
 
 
@@ -392,6 +393,8 @@ def _linspace_samples() -> Iterator[Sample]:
         yield Sample([Arg((), special=False), Arg((), special=False), Arg(values=num)])
     yield Sample([Arg(values=2.5), Arg(values=2.5), Arg(values=5)])
     yield Sample([Arg(values=4.0), Arg(values=-1.0), Arg(values=6)])
+    for start, stop in ((1.0, -math.inf), (math.inf, 1.0), (math.inf, math.inf), (1.0, math.nan)):
+        yield Sample([Arg(values=start), Arg(values=stop), Arg(values=3)])
 
 
 def _linspace_errors() -> Iterator[ErrorSample]:

@@ -49,7 +49,7 @@ def bicubic(size: int, wanted: int, attrs: Mapping[str, Any]) -> np.ndarray:
     keys = bool(attrs.get("half_pixel_centers"))
     positions = _positions(size, wanted, attrs)
     below = np.floor(positions)
-    offset = np.rint((positions - below) * np.float32(_TABLE)) / _TABLE
+    offset = np.rint((positions - below) * np.float32(_TABLE)).astype(np.float64) / _TABLE
     a = -0.5 if keys else -0.75
     weights, rows = np.zeros((wanted, size)), np.arange(wanted)
     for step in (-1, 0, 1, 2):
@@ -70,13 +70,25 @@ def resized(weights: Weights, images: np.ndarray, height: int, width: int, attrs
     """Images [batch, height, width, channels] at another size, in float64."""
     down = weights(images.shape[1], height, attrs)
     across = weights(images.shape[2], width, attrs)
-    rows = np.tensordot(down, images.astype(np.float64), (1, 1))
-    return np.asarray(np.tensordot(across, rows, (1, 2)).transpose(2, 1, 0, 3))
+    return weighted(across, weighted(down, images.astype(np.float64), 1), 2)
 
 
 def spread(weights: Weights, grads: np.ndarray, height: int, width: int, attrs: Mapping[str, Any]) -> np.ndarray:
     """The transposed map: gradients of resized images as those of images of this size, in float64."""
     down = weights(height, grads.shape[1], attrs)
     across = weights(width, grads.shape[2], attrs)
-    rows = np.tensordot(down, grads.astype(np.float64), (0, 1))
-    return np.asarray(np.tensordot(across, rows, (0, 2)).transpose(2, 1, 0, 3))
+    return weighted(across.T, weighted(down.T, grads.astype(np.float64), 1), 2)
+
+
+def weighted(weights: np.ndarray, x: np.ndarray, axis: int) -> np.ndarray:
+    """Weighted sums along an axis, one for each row of weights; what has weight 0 has no part, be it NaN."""
+    x = np.moveaxis(x, axis, 0)
+    rows, terms = np.nonzero(weights)
+    counts = np.bincount(rows, minlength=len(weights))
+    first = np.cumsum(counts) - counts
+    found = np.zeros((len(weights), *x.shape[1:]), x.dtype)
+    for number in range(counts.max(initial=0)):
+        at = np.flatnonzero(counts > number)
+        term = terms[first[at] + number]
+        found[at] += weights[at, term].reshape(-1, 1, 1, 1) * x[term]
+    return np.moveaxis(found, 0, axis)

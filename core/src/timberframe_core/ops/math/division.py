@@ -174,7 +174,7 @@ def _remainder_gradient(quotient: str) -> Callable[..., list[Any]]:
 def _xdivy_gradient(op: Any, grad: Any) -> list[Any]:
     """1 / y, also where x is 0, and -x / y^2, 0 there; conjugated, which TensorFlow's own are not."""
     x, y = map(conjugate, op.inputs)
-    gy = apply_op("Xdivy", [-x, apply_op("Square", [y])]) * grad
+    gy = apply_op("Xdivy", [-x, apply_op("Mul", [y, y])]) * grad  # a square's derivative, 2 y, may overflow
     return broadcast_gradients(op, apply_op("Reciprocal", [y]) * grad, gy)
 
 

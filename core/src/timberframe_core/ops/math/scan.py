@@ -125,7 +125,9 @@ def _product_gradient(op: Any, grad: Any) -> list[Any]:
 
     Of an element that is 0 it is the sum of the other elements' products: TensorFlow's is 0. Of the first two zeros of
     a line these products are computed with the element replaced, so that they depend on the other zero and have the
-    right derivatives; those of a third one are 0, as are their derivatives. Conjugated, which TensorFlow's own is not.
+    right derivatives; those of a third one are 0, as are their derivatives. Lines without a zero are replaced by ones
+    there, since infinite products would make NaN of the zeros that come back for them. Conjugated, which TensorFlow's
+    own is not.
     """
     x, axis = op.inputs
     attrs = {name: op.attrs[name] for name in ("exclusive", "reverse")}
@@ -139,7 +141,9 @@ def _product_gradient(op: Any, grad: Any) -> list[Any]:
         chosen = apply_op(
             "LogicalAnd", [zero, apply_op("Equal", [count, apply_op("Cast", [number], {"DstT": x.dtype})])]
         )
-        products = apply_op("Cumprod", [apply_op("SelectV2", [chosen, one, x]), axis], attrs)
+        present = apply_op("Any", [chosen, axis], {"keep_dims": True})
+        factors = apply_op("SelectV2", [present, apply_op("SelectV2", [chosen, one, x]), one])
+        products = apply_op("Cumprod", [factors, axis], attrs)
         found = _backwards(op, "Cumsum", conjugate(products) * grad)
         result = apply_op("SelectV2", [chosen, found, result])
     return [result, None]

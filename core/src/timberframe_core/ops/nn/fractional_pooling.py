@@ -294,7 +294,14 @@ define_op(
     gradient=_LINEAR,
     accuracy=Accumulation(lambda attrs, shape, grads, rows, columns: 8),
     shape_inputs=("orig_input_tensor_shape",),
-    samples=lambda: _grad_samples(lambda: [Arg(values=np.array((2, 5, 4, 2), np.int64))]),
+    samples=lambda: (
+        *_grad_samples(lambda: [Arg(values=np.array((2, 5, 4, 2), np.int64))]),
+        Sample(  # NaN and infinities stay in their windows
+            [Arg(values=np.array((2, 5, 4, 2), np.int64)), Arg((2, 3, 2, 2)), Arg(values=_ROWS), Arg(values=_COLUMNS)],
+            {"overlapping": True},
+            {"T": ("float32", "float64")},
+        ),
+    ),
     errors=lambda: [
         ErrorSample(
             [Arg(values=np.array((2, 5, 4), np.int64)), Arg((2, 3, 2, 2)), Arg(values=_ROWS), Arg(values=_COLUMNS)],

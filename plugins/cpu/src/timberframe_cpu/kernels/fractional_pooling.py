@@ -58,16 +58,19 @@ def _check(node: KernelNode, *sequences: np.ndarray) -> None:
 def _mean_gradient(node: KernelNode) -> Launcher:
     shape, overlapping = node.outputs[0].shape, node.attrs["overlapping"]
 
-    def members(limits: np.ndarray, size: int) -> np.ndarray:
-        """Which elements of an axis are in which windows, as ones of a matrix."""
-        begin, end = _ends(limits, size, overlapping)
-        at = np.arange(size)[:, None]
-        return ((at >= begin) & (at < end)).astype(np.float64)
+    def spread(shares: np.ndarray, limits: np.ndarray, axis: int) -> np.ndarray:
+        """Returns the sum of the shares of the windows that each position of an axis is in."""
+        found = np.zeros((shape[axis], *np.delete(shares.shape, axis)))
+        for share, begin, end in zip(
+            np.moveaxis(shares, axis, 0), *_ends(limits, shape[axis], overlapping), strict=True
+        ):
+            found[begin:end] += share
+        return np.moveaxis(found, 0, axis)
 
     def launch(grads: np.ndarray, rows: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
         _check(node, rows, columns)
         shares = grads / _counts(rows, columns, shape, overlapping)
-        out[...] = np.einsum("hi,wj,bijc->bhwc", members(rows, shape[1]), members(columns, shape[2]), shares)
+        out[...] = spread(spread(shares, rows, 1), columns, 2)
 
     return launch
 

@@ -39,11 +39,12 @@ def _resize_gradient(node: KernelNode) -> Launcher:
 
 
 def _product(down: np.ndarray, across: np.ndarray, dtype: np.dtype[Any]) -> Launcher:
+    from timberframe_core.ops.image.interpolation import weighted
+
     down, across = down.astype(dtype), across.astype(dtype)
 
     def launch(images: np.ndarray, *rest: np.ndarray) -> None:
-        found = np.tensordot(down, images.astype(dtype), (1, 1))  # [rows, batch, width, channels]
-        rest[-1][...] = np.tensordot(across, found, (1, 2)).transpose(2, 1, 0, 3)
+        rest[-1][...] = weighted(across, weighted(down, images.astype(dtype), 1), 2)
 
     return launch
 
