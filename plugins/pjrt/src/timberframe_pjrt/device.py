@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -12,6 +13,7 @@ import timberframe_pjrt.translations  # noqa: F401  # which fills the table
 from timberframe_pjrt.checks import RefusedError, checks_of, raise_refused
 from timberframe_pjrt.lowering import operations_by_node
 from timberframe_pjrt.platforms import Platform, find_platform
+from timberframe_pjrt.script import write_script
 from timberframe_pjrt.settings import TYPE, Settings, settings_of
 from timberframe_pjrt.tracing import traced_function
 from timberframe_pjrt.translations.table import ALL, refusal
@@ -22,6 +24,7 @@ from timberframe_sdk import (
     CompilerDevice,
     DeviceAttributes,
     InvalidArgumentError,
+    Judged,
     KernelNode,
     Memory,
     OpError,
@@ -31,6 +34,7 @@ from timberframe_sdk import (
     memory_limit,
 )
 from timberframe_sdk.fallbacks import note_kernel
+from timberframe_sdk.recording import Recorder, judged_run, recorded_runs
 
 MEMORY = 1 << 32
 """Bytes that a device may use where neither the session nor the plugin says how many there are."""
@@ -56,6 +60,7 @@ class PjrtDevice(CompilerDevice):
     def __init__(self, index: int, platform: Platform, device: Any, settings: Settings, limit: int | None) -> None:
         super().__init__(index)
         self.platform, self.device, self.settings = platform, device, settings
+        self.recorder: Recorder | None = None
         self.allocator = PjrtAllocator(device, limit)
         self.attributes = DeviceAttributes(
             memory=limit or _memory_of(device),
@@ -81,18 +86,26 @@ class PjrtDevice(CompilerDevice):
         with jax.enable_x64(True), jax.default_device(self.device):
             traced = traced_function(function, self.settings.matmul_precision)
             lowered = jax.jit(traced, keep_unused=True).lower(*parameters)
+            module = lowered.as_text().encode()
+            if self.recorder is not None:  # compiling may end the process
+                self.recorder.begin(module, _named("input", [np.zeros(p.shape, p.dtype) for p in parameters]))
             compiled = lowered.compile()
         names = operations_by_node(lowered.compiler_ir("stablehlo"), len(nodes))
         kernels = [(node.op, name) for node, own in zip(nodes, names, strict=True) for name in own]
         checks = checks_of(function.cluster)
 
         def run(arrays: Sequence[Any]) -> Sequence[Any]:
-            made, rows = compiled(*arrays)
-            if checks:
+            recorder = self.recorder
+            number = None if recorder is None else recorder.begin(module, _named("input", arrays))
+            made = list(compiled(*arrays))
+            rows = made.pop() if checks else None
+            if recorder is not None and number is not None:
+                recorder.end(number, _named("output", made))
+            if rows is not None:
                 raise_refused(checks, np.asarray(rows))
             for op, kernel in kernels:
                 note_kernel(TYPE, op, kernel)
-            return list(made)
+            return made
 
         return Program(run, _memory_needed(compiled))
 
@@ -113,6 +126,16 @@ class PjrtDevice(CompilerDevice):
         """See CompilerDevice."""
         a.block_until_ready()
 
+    def record(self, folder: str) -> bool:
+        """See Device."""
+        self.recorder = Recorder(Path(folder))
+        return True
+
+    def script(self, folder: str, title: str, judged: Sequence[Judged]) -> str:
+        """Returns a program of jax and numpy; see Device."""
+        runs = recorded_runs(Path(folder))
+        return write_script(*judged_run(runs, judged), title, self.platform, self.settings) if runs else ""
+
     def error(self, e: Exception) -> OpError:
         """See CompilerDevice."""
         if isinstance(e, RefusedError):
@@ -120,6 +143,11 @@ class PjrtDevice(CompilerDevice):
         if "RESOURCE_EXHAUSTED" in str(e):
             return ResourceExhaustedError(f"device {self.spec}: {e}")
         return super().error(e)
+
+
+def _named(kind: str, arrays: Sequence[Any]) -> dict[str, np.ndarray]:
+    """Returns arrays as they are recorded."""
+    return {f"{kind}_{i}": np.asarray(x) for i, x in enumerate(arrays)}
 
 
 def _memory_of(device: Any) -> int:

@@ -42,7 +42,9 @@ def _inside(op: Any) -> Iterator[Any]:
 def _names(op: Any, functions: Mapping[str, Any]) -> Iterator[str]:
     """Yields the name of an operation, and those of what it calls or has inside."""
     if op.name in _CALLS:
-        yield from (name for inner in _inside(functions[op.attributes["callee"].value]) for name in _names(inner, functions))
+        yield from (
+            name for inner in _inside(functions[op.attributes["callee"].value]) for name in _names(inner, functions)
+        )
         return
     yield op.name
     yield from (name for inner in _inside(op) for name in _names(inner, functions))

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from timberframe_pjrt.checks import no_rows
+from timberframe_pjrt.checks import checks_of, no_rows
 from timberframe_pjrt.translations.table import ROLES, TABLE
 from timberframe_sdk import Cluster, ClusterFunction, KernelNode, role
 
@@ -52,16 +52,21 @@ class Tracer:
 
 
 def traced_function(function: ClusterFunction, precision: str) -> Any:
-    """Returns the function of arrays that JAX is to compile: it gives the results, and the rows of checks."""
-    numbers = {id(node): i for i, node in enumerate(function.cluster.nodes)}
+    """Returns the function of arrays that JAX is to compile: it gives the results, and last the rows of its checks.
 
-    def run(*arrays: Any) -> tuple[list[Any], Any]:
+    Where nothing is checked there are no rows.
+    """
+    numbers = {id(node): i for i, node in enumerate(function.cluster.nodes)}
+    is_checked = bool(checks_of(function.cluster))
+
+    def run(*arrays: Any) -> list[Any]:
         tracer = Tracer(precision)
 
         def translate(node: KernelNode, inputs: Sequence[Any]) -> Any:
             with jax.named_scope(f"{SCOPE}{numbers[id(node)]}"):
                 return tracer.translate(node, inputs)
 
-        return function(translate, arrays), tracer.rows()
+        results = function(translate, arrays)
+        return [*results, tracer.rows()] if is_checked else results
 
     return run
