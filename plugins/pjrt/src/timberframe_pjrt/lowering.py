@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from timberframe_pjrt.tracing import SCOPE
@@ -25,7 +25,7 @@ def operations_by_node(module: Any, count: int) -> list[tuple[str, ...]]:
         scope = _NODE.search(str(op.location))
         if scope is not None:
             found[int(scope[1])].update(dict.fromkeys(_names(op, functions)))
-    return [_computing(tuple(names)) for names in found]
+    return [computing(tuple(names)) for names in found]
 
 
 def _has_symbol(op: Any) -> bool:
@@ -50,7 +50,7 @@ def _names(op: Any, functions: Mapping[str, Any]) -> Iterator[str]:
     yield from (name for inner in _inside(op) for name in _names(inner, functions))
 
 
-def _computing(names: tuple[str, ...]) -> tuple[str, ...]:
+def computing(names: Sequence[str]) -> tuple[str, ...]:
     """Returns the operations that compute or move, those that only fit shapes left out where there are others."""
     shown = [n for n in names if n.rpartition(".")[2] not in _MOVES]
     return tuple(shown or [n for n in names if not n.endswith("return")])

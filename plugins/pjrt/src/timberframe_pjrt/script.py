@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import jax
 import numpy as np
 
+from timberframe_pjrt.lowering import computing
 from timberframe_pjrt.platforms import Platform
 from timberframe_pjrt.settings import Settings
 from timberframe_sdk import Judged
@@ -72,7 +73,7 @@ def write_script(
         f"PLATFORM, DEVICE_INDEX = {platform.name!r}, {settings.device_index}",
         *([_library(platform, settings)] if platform.library else []),
         UNPACK,
-        f'MODULE = """\n{module}"""\n',
+        f'MODULE = r"""\n{module}"""\n',
         f"inputs = {entries({name: _array(x) for name, x in run.inputs.items()})}",
         judged_entries(judged),
         _COMPILE + _RUN + ("" if judged or is_host else _CPU) + COMPARISON,
@@ -88,9 +89,7 @@ def _status(is_judged: bool, is_host: bool) -> str:
 
 
 def _names(module: str) -> str:
-    found = re.findall(r"\bstablehlo\.\w+", module)
-    plain = [n for n in dict.fromkeys(found) if n not in ("stablehlo.constant", "stablehlo.return")]
-    shown = plain or ["stablehlo.constant"]
+    shown = computing(list(dict.fromkeys(re.findall(r"\bstablehlo\.\w+", module)))) or ("no operation",)
     return ", ".join(shown[:_MOST_NAMES]) + (", ..." if len(shown) > _MOST_NAMES else "")
 
 

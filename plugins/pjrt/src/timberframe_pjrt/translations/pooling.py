@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,9 +53,14 @@ def _cut(x: Any, pads: tuple[tuple[int, int], ...]) -> tuple[Any, tuple[list[int
     return x, ([before for before, _ in pads], [max(after, 0) for _, after in pads])
 
 
-def _counts(pool: _Pool, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Returns how many elements of an image are in each window."""
-    return pool.folded(jnp.ones(shape, dtype), 0, lax.add)
+def _counts(pool: _Pool, size: Sequence[int], out: Sequence[int], dtype: Any) -> Any:
+    """Returns how many elements of an image are in each window, as an array that broadcasts."""
+    found = np.ones((1,) * len(size))
+    for axis, (n, m) in enumerate(zip(size, out, strict=True)):
+        begin = np.arange(m) * pool.stride[axis] - pool.pads[axis][0]
+        inside = np.minimum(begin + pool.window[axis], n) - np.maximum(begin, 0)
+        found = found * np.expand_dims(inside, [a for a in range(len(size)) if a != axis])
+    return found.astype(dtype)
 
 
 def _attrs_only(node: KernelNode) -> str | None:
@@ -80,7 +86,7 @@ def avg_pool(node: KernelNode, x: Any) -> Any:
     pool = _Pool.of(node, node.inputs[0], node.outputs[0])
     if pool.is_empty:
         return jnp.zeros(node.outputs[0].shape, x.dtype)
-    return pool.folded(x, 0, lax.add) / _counts(pool, x.shape, x.dtype)
+    return pool.folded(x, 0, lax.add) / _counts(pool, x.shape, node.outputs[0].shape, x.dtype)
 
 
 @translation("MaxPoolGrad", {"T": FLOATS}, suits=_attrs_only)
@@ -100,7 +106,7 @@ def avg_pool_grad(node: KernelNode, sizes: Any, gradient: Any) -> Any:
     pool = _Pool.of(node, node.outputs[0], node.inputs[1])
     if pool.is_empty:
         return jnp.zeros(shape, gradient.dtype)
-    shares = gradient / _counts(pool, shape, gradient.dtype)
+    shares = gradient / _counts(pool, shape, gradient.shape, gradient.dtype)
     edges = [
         (k - 1 - before, n + k - 1 - (k - 1 - before) - ((m - 1) * s + 1), s - 1)
         for n, m, k, s, (before, _) in zip(
