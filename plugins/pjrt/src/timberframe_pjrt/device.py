@@ -89,7 +89,7 @@ class PjrtDevice(CompilerDevice):
             module = lowered.as_text().encode()
             if self.recorder is not None:  # compiling may end the process
                 self.recorder.begin(module, _named("input", [np.zeros(p.shape, p.dtype) for p in parameters]))
-            compiled = lowered.compile()
+            compiled = compiled_of(lowered)
         names = operations_by_node(lowered.compiler_ir("stablehlo"), len(nodes))
         kernels = [(node.op, name) for node, own in zip(nodes, names, strict=True) for name in own]
         checks = checks_of(function.cluster)
@@ -143,6 +143,11 @@ class PjrtDevice(CompilerDevice):
         if "RESOURCE_EXHAUSTED" in str(e):
             return ResourceExhaustedError(f"device {self.spec}: {e}")
         return super().error(e)
+
+
+def compiled_of(lowered: Any) -> Any:
+    """Returns what JAX has the device's plugin make of a lowered function."""
+    return lowered.compile()
 
 
 def _named(kind: str, arrays: Sequence[Any]) -> dict[str, np.ndarray]:
