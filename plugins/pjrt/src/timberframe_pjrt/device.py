@@ -23,6 +23,7 @@ from timberframe_sdk import (
     ClusterFunction,
     CompilerDevice,
     DeviceAttributes,
+    Failures,
     InvalidArgumentError,
     Judged,
     KernelNode,
@@ -59,7 +60,9 @@ class PjrtDevice(CompilerDevice):
 
     def __init__(self, index: int, platform: Platform, device: Any, settings: Settings, limit: int | None) -> None:
         super().__init__(index)
+        self.failures = Failures("compile", "launch", "copy", "queue")
         self.platform, self.device, self.settings = platform, device, settings
+        self.is_cpu = device.platform == "cpu"  # also of a plugin for CPUs by another name
         self.recorder: Recorder | None = None
         self.allocator = PjrtAllocator(device, limit)
         self.attributes = DeviceAttributes(
@@ -95,10 +98,13 @@ class PjrtDevice(CompilerDevice):
         checks = checks_of(function.cluster)
 
         def run(arrays: Sequence[Any]) -> Sequence[Any]:
+            self.failures.check("launch")
             recorder = self.recorder
             number = None if recorder is None else recorder.begin(module, _named("input", arrays))
             made = list(compiled(*arrays))
             rows = made.pop() if checks else None
+            if not made:  # nobody can wait for it later
+                self.failures.check("queue")
             if recorder is not None and number is not None:
                 recorder.end(number, _named("output", made))
             if rows is not None:
@@ -111,11 +117,13 @@ class PjrtDevice(CompilerDevice):
 
     def upload(self, x: np.ndarray) -> Any:
         """Returns a copy: the host array is the caller's to change, and JAX may keep or read what it gets."""
+        self.failures.check("copy")
         with jax.enable_x64(True):
             return jax.device_put(np.array(x), self.device)
 
     def copy_out(self, a: Any) -> np.ndarray:
         """Returns a copy; waits for the work that makes it."""
+        self.failures.check("copy")
         return np.array(a)
 
     def ready(self, a: Any) -> bool:
@@ -124,6 +132,7 @@ class PjrtDevice(CompilerDevice):
 
     def wait(self, a: Any) -> None:
         """See CompilerDevice."""
+        self.failures.check("queue")
         a.block_until_ready()
 
     def record(self, folder: str) -> bool:

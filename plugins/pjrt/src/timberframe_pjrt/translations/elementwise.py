@@ -24,7 +24,7 @@ named(
 )  # fmt: skip
 named(
     {
-        "RealDiv": jnp.divide, "Exp": jnp.exp, "Expm1": jnp.expm1, "Log": jnp.log, "Log1p": jnp.log1p,
+        "Exp": jnp.exp, "Expm1": jnp.expm1, "Log": jnp.log, "Log1p": jnp.log1p,
         "Sqrt": jnp.sqrt, "Rsqrt": lax.rsqrt, "Reciprocal": jnp.reciprocal, "Inv": jnp.reciprocal, "Sin": jnp.sin,
         "Cos": jnp.cos, "Tan": jnp.tan, "Asin": jnp.arcsin, "Acos": jnp.arccos, "Atan": jnp.arctan,
         "Sinh": jnp.sinh, "Cosh": jnp.cosh, "Tanh": jnp.tanh, "Asinh": jnp.arcsinh, "Acosh": jnp.arccosh,
@@ -43,6 +43,13 @@ named(
     },
     {"T": INTEGERS},
 )  # fmt: skip
+
+
+@translation("RealDiv", {"T": FLOATS})
+def real_div(node: KernelNode, x: Any, y: Any) -> Any:
+    """Returns x / y; XLA would multiply by the reciprocal of a divisor that it sees being broadcast."""
+    divisor = lax.optimization_barrier(jnp.broadcast_to(y, node.outputs[0].shape))
+    return jnp.divide(x, divisor)
 
 
 @translation("Select", {"T": ALL})
@@ -130,7 +137,10 @@ def elu_grad(node: KernelNode, gradient: Any, y: Any) -> Any:
 @translation("RsqrtGrad", {"T": FLOATS})
 def rsqrt_grad(node: KernelNode, y: Any, dy: Any) -> Any:
     """Returns -dy y ^ 3 / 2, and 0 where dy is."""
-    return jnp.where(dy == 0, jnp.zeros_like(dy), dy * np.asarray(-0.5, y.dtype) * y * y * y)
+    half = y * np.asarray(-0.5, y.dtype)
+    first = jnp.abs(dy) > 1  # in this order no product overflows, or is subnormal, unless the result does or is
+    slope = dy * jnp.where(first, half, y) * y * jnp.where(first, y, half)
+    return jnp.where(dy == 0, jnp.zeros_like(dy), slope)
 
 
 @translation("SqrtGrad", {"T": FLOATS})

@@ -33,7 +33,7 @@ def batch_norm(node: KernelNode, x: Any, scale: Any, offset: Any, mean: Any, var
     attrs, (axes, beside) = node.attrs, _by_channel(node, x)
     epsilon, blend = np.float32(attrs["epsilon"]), np.float32(attrs["exponential_avg_factor"])
     wide = jnp.asarray(x, jnp.float32)
-    if attrs["is_training"] and not wide.size:
+    if not wide.size:
         nan, zero = jnp.full_like(scale, math.nan), jnp.zeros_like(scale)
         return _reserved(node, [jnp.asarray(x), nan, nan, zero, zero])
     center, spread = mean, variance

@@ -71,13 +71,21 @@ def _lowest(dtype: np.dtype[Any]) -> Any:
     return -np.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).min
 
 
+def _numbers(x: Any) -> Any:
+    """Returns a tensor whose NaN are passed over, as the lowest number."""
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        return jnp.asarray(x)
+    lowest = np.asarray(jnp.finfo(x.dtype).min, x.dtype)
+    return jnp.where(x > lowest, x, lowest)
+
+
 @translation("MaxPool", {"T": NUMBERS}, suits=_attrs_only)
 def max_pool(node: KernelNode, x: Any) -> Any:
     """Returns the largest element of each window."""
     pool = _Pool.of(node, node.inputs[0], node.outputs[0])
     if pool.is_empty:
         return jnp.zeros(node.outputs[0].shape, x.dtype)
-    return pool.folded(x, _lowest(x.dtype), lax.max)
+    return pool.folded(_numbers(x), _lowest(x.dtype), lax.max)
 
 
 @translation("AvgPool", {"T": FLOATS}, suits=_attrs_only)
