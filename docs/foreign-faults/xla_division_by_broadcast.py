@@ -1,7 +1,7 @@
 """stablehlo.divide on XLA's CPU: by a divisor that is broadcast, it is a product with the reciprocal.
 
 Infinity by the largest numbers is NaN, since their reciprocals are subnormal and count as zero; a quarter of all
-quotients are not the nearest number, as IEEE 754 (5.4.1) requires. Divided by the same numbers one by one, all are right.
+quotients are not the nearest number, as IEEE 754 (5.4.1) requires. By the same numbers one by one all are right.
 
 Seen with jax 0.10.2 on x86-64. Needs jax and numpy. Status 1: the fault is there.
 """

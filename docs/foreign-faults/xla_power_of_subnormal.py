@@ -1,4 +1,4 @@
-"""stablehlo.power on XLA's CPU: powers of subnormal numbers are off by up to 77 %, and they do not count as zero, either.
+"""stablehlo.power on XLA's CPU: powers of subnormal numbers are off by up to 77 %; nor are they those of zero.
 
 Seen with jax 0.10.2 on x86-64. Needs jax and numpy. Status 1: the fault is there.
 """

@@ -172,6 +172,45 @@ def test_a_part_whose_place_is_fed_is_that_of_one_whose_place_is_known(session: 
     np.testing.assert_array_equal(got[1], wanted)
 
 
+KEPT = """
+import sys
+
+import numpy as np
+
+import timberframe as tf
+
+config = tf.SessionConfig(device_options={"PJRT": {"hardware": "cpu"}}, compile=sys.argv[1])
+with tf.device("/pjrt:0"):
+    x, i = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.int32, [2])
+    w = tf.Variable(np.ones((3, 2), np.float32))
+    y = tf.reduce_sum(tf.matmul(tf.gather(x, i), w), axis=1)
+with tf.Session(config=config) as session:
+    session.run(w.initializer)
+    x_fed = np.arange(3 * int(sys.argv[2]), dtype=np.float32).reshape(-1, 3)
+    print(session.run(y, {x: x_fed, i: [0, 1]}))
+    session.run(y, {x: x_fed, i: [0, 7]})
+"""
+
+
+@pytest.mark.slow
+def test_another_process_takes_the_program_from_disk_and_checks_indices_in_it(
+    jax: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIMBERFRAME_CACHE", str(tmp_path))
+
+    def run(mode: str, rows: int) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", KEPT, mode, str(rows)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    for mode in ("cached", "cached_only"):
+        done = run(mode, 2)
+        assert done.stdout == "[ 6. 24.]\n", done.stderr
+        assert "index 7 at position 1 is outside [0, 2)" in done.stderr
+    done = run("cached_only", 3)
+    assert not done.stdout
+    assert "GatherV2 'GatherV2': /device:PJRT:0 has no compiled program" in done.stderr
+
+
 def test_an_unknown_platform_is_named_with_what_there_is(jax: Any) -> None:
     with pytest.raises(NoSuchDeviceError, match=r"no platform 'nobody'; JAX knows .*cpu.*, tpu; the name of one"):
         open_target(Options("pjrt:nobody"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ import jax
 import numpy as np
 
 import timberframe_pjrt.translations  # noqa: F401  # which fills the table
-from timberframe_pjrt.checks import RefusedError, checks_of, raise_refused
+from timberframe_pjrt.checks import RefusedError, checks_of
 from timberframe_pjrt.lowering import operations_by_node
 from timberframe_pjrt.platforms import Platform, find_platform
+from timberframe_pjrt.programs import CompiledModule, Running, recorded, versions
 from timberframe_pjrt.script import write_script
 from timberframe_pjrt.settings import TYPE, Settings, settings_of
 from timberframe_pjrt.tracing import traced_function
@@ -27,14 +29,13 @@ from timberframe_sdk import (
     InvalidArgumentError,
     Judged,
     KernelNode,
-    Memory,
     OpError,
     Program,
     ResourceExhaustedError,
     device_count,
     memory_limit,
+    program_cache,
 )
-from timberframe_sdk.fallbacks import note_kernel
 from timberframe_sdk.recording import Recorder, judged_run, recorded_runs
 
 MEMORY = 1 << 32
@@ -78,6 +79,17 @@ class PjrtDevice(CompilerDevice):
             slow_compile=True,
         )  # fmt: skip
 
+    def identity(self) -> list[str]:
+        """Returns what programs depend on besides their clusters."""
+        seen = self.attributes
+        return [
+            seen.model,
+            seen.driver,
+            repr(sorted(seen.details.items())),
+            os.environ.get("XLA_FLAGS", ""),
+            *versions(),
+        ]
+
     def supports(self, node: KernelNode) -> str | None:
         """See CompilerDevice."""
         return refusal(node)
@@ -91,29 +103,18 @@ class PjrtDevice(CompilerDevice):
             lowered = jax.jit(traced, keep_unused=True).lower(*parameters)
             module = lowered.as_text().encode()
             if self.recorder is not None:  # compiling may end the process
-                self.recorder.begin(module, _named("input", [np.zeros(p.shape, p.dtype) for p in parameters]))
+                self.recorder.begin(module, recorded("input", [np.zeros(p.shape, p.dtype) for p in parameters]))
             compiled = compiled_of(lowered)
         names = operations_by_node(lowered.compiler_ir("stablehlo"), len(nodes))
         kernels = [(node.op, name) for node, own in zip(nodes, names, strict=True) for name in own]
-        checks = checks_of(function.cluster)
+        return self._program(function, CompiledModule(compiled, module, kernels))
 
-        def run(arrays: Sequence[Any]) -> Sequence[Any]:
-            self.failures.check("launch")
-            recorder = self.recorder
-            number = None if recorder is None else recorder.begin(module, _named("input", arrays))
-            made = list(compiled(*arrays))
-            rows = made.pop() if checks else None
-            if not made:  # nobody can wait for it later
-                self.failures.check("queue")
-            if recorder is not None and number is not None:
-                recorder.end(number, _named("output", made))
-            if rows is not None:
-                raise_refused(checks, np.asarray(rows))
-            for op, kernel in kernels:
-                note_kernel(TYPE, op, kernel)
-            return made
+    def load(self, function: ClusterFunction, data: bytes) -> Program:
+        """See CompilerDevice."""
+        return self._program(function, CompiledModule.load(data, self.device))
 
-        return Program(run, _memory_needed(compiled))
+    def _program(self, function: ClusterFunction, made: CompiledModule) -> Program:
+        return Program(Running(self, made, checks_of(function.cluster)), made.memory, made.save)
 
     def upload(self, x: np.ndarray) -> Any:
         """Returns a copy: the host array is the caller's to change, and JAX may keep or read what it gets."""
@@ -159,24 +160,10 @@ def compiled_of(lowered: Any) -> Any:
     return lowered.compile()
 
 
-def _named(kind: str, arrays: Sequence[Any]) -> dict[str, np.ndarray]:
-    """Returns arrays as they are recorded."""
-    return {f"{kind}_{i}": np.asarray(x) for i, x in enumerate(arrays)}
-
-
 def _memory_of(device: Any) -> int:
     """Returns the bytes that a device says it has."""
     statistics = device.memory_stats() or {}
     return int(statistics.get("bytes_limit", MEMORY))
-
-
-def _memory_needed(compiled: Any) -> Memory:
-    """Returns what a program needs, as far as the plugin says."""
-    try:
-        used = compiled.memory_analysis()
-    except Exception:  # a plugin that cannot say it has its own way to say so
-        return Memory()
-    return Memory() if used is None else Memory(used.generated_code_size_in_bytes, used.temp_size_in_bytes)
 
 
 def devices(config: Mapping[str, Any]) -> list[PjrtDevice]:
@@ -186,4 +173,7 @@ def devices(config: Mapping[str, Any]) -> list[PjrtDevice]:
     found = platform.devices[settings.device_index :]
     limit = memory_limit(config, TYPE, _memory_of(found[0]))
     count = device_count(config, TYPE, 1)
-    return [PjrtDevice(i, platform, found[i % len(found)], settings, limit) for i in range(count)]
+    made = [PjrtDevice(i, platform, found[i % len(found)], settings, limit) for i in range(count)]
+    for device in made:
+        device.cache = program_cache(config, "pjrt", device.identity())
+    return made
