@@ -14,7 +14,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from timberframe_sdk import Cluster, KernelNode
+from timberframe_sdk import KernelNode
 
 WIDTH = 3
 """Integers of a row: whether values were refused, and two that the message shows."""
@@ -55,20 +55,6 @@ def outside_row(indices: Any, size: int) -> Any:
     outside = (wide < 0) | (wide >= size)
     at = jnp.argmax(outside)
     return row_of(jnp.any(outside), wide[at], at)
-
-
-def checks_of(cluster: Cluster) -> list[tuple[KernelNode, Check]]:
-    """Returns the checks of a cluster's nodes, in the order of their rows."""
-    from timberframe_pjrt.translations.table import TABLE  # which has checks itself
-
-    found: list[tuple[KernelNode, Check]] = []
-    for node in cluster.nodes:
-        own = TABLE.get(node.op)
-        if own is not None and own.check is not None:
-            found.append((node, own.check))
-        for inner in node.inner:
-            found += checks_of(inner)
-    return found
 
 
 def raise_refused(checks: Sequence[tuple[KernelNode, Check]], rows: np.ndarray) -> None:

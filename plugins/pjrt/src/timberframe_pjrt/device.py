@@ -11,14 +11,14 @@ import jax
 import numpy as np
 
 import timberframe_pjrt.translations  # noqa: F401  # which fills the table
-from timberframe_pjrt.checks import RefusedError, checks_of
+from timberframe_pjrt.checks import RefusedError
 from timberframe_pjrt.lowering import operations_by_node
 from timberframe_pjrt.platforms import Platform, find_platform
 from timberframe_pjrt.programs import CompiledModule, Running, recorded, versions
 from timberframe_pjrt.script import write_script
 from timberframe_pjrt.settings import TYPE, Settings, settings_of
 from timberframe_pjrt.tracing import traced_function
-from timberframe_pjrt.translations.table import ALL, refusal
+from timberframe_pjrt.translations.table import ALL, checks_of, refusal
 from timberframe_sdk import (
     HARDWARE,
     Allocator,
@@ -81,14 +81,10 @@ class PjrtDevice(CompilerDevice):
 
     def identity(self) -> list[str]:
         """Returns what programs depend on besides their clusters."""
-        seen = self.attributes
-        return [
-            seen.model,
-            seen.driver,
-            repr(sorted(seen.details.items())),
-            os.environ.get("XLA_FLAGS", ""),
-            *versions(),
-        ]
+        seen, library = self.attributes, self.platform.library
+        built = str(Path(library).stat().st_mtime_ns) if library else ""
+        settings = [str(self.device.id), repr(sorted(seen.details.items())), os.environ.get("XLA_FLAGS", "")]
+        return [seen.model, seen.driver, built, *settings, *versions()]
 
     def supports(self, node: KernelNode) -> str | None:
         """See CompilerDevice."""

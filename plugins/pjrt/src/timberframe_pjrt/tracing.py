@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from timberframe_pjrt.checks import checks_of, no_rows
-from timberframe_pjrt.translations.table import ROLES, TABLE
+from timberframe_pjrt.checks import no_rows
+from timberframe_pjrt.translations.table import ROLES, TABLE, checks_of
 from timberframe_sdk import Cluster, ClusterFunction, KernelNode, role
 
 SCOPE = "timberframe_node_"

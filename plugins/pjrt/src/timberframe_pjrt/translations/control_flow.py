@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
-from timberframe_pjrt.checks import WIDTH, checks_of
-from timberframe_pjrt.translations.table import ROLES
+from timberframe_pjrt.checks import WIDTH
+from timberframe_pjrt.translations.table import ROLES, checks_of
 from timberframe_sdk import Cluster, KernelNode
 
 if TYPE_CHECKING:

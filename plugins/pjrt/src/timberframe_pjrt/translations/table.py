@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_pjrt.checks import Check
-from timberframe_sdk import KernelNode, role
+from timberframe_sdk import Cluster, KernelNode, role
 
 Function = Callable[..., Any]
 """Of a node and its inputs: traced arrays, or host arrays where they are constants. Returns the output, or a list."""
@@ -82,6 +82,18 @@ def refusal(node: KernelNode) -> str | None:
         if dtype is not None and dtype.name not in allowed:
             return f"{attr} is {dtype.name}; one of {', '.join(allowed)} is required"
     return found.suits(node)
+
+
+def checks_of(cluster: Cluster) -> list[tuple[KernelNode, Check]]:
+    """Returns the checks of a cluster's nodes, in the order of their rows."""
+    found: list[tuple[KernelNode, Check]] = []
+    for node in cluster.nodes:
+        own = TABLE.get(node.op)
+        if own is not None and own.check is not None:
+            found.append((node, own.check))
+        for inner in node.inner:
+            found += checks_of(inner)
+    return found
 
 
 def integers(node: KernelNode, i: int) -> list[int]:
