@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from timberframe_core.ops.array.gather import INDEX_OUTSIDE
 from timberframe_pjrt.checks import Check, outside_row
@@ -53,11 +54,16 @@ def one_hot(node: KernelNode, indices: Any, depth: Any, on: Any, off: Any) -> An
 
 @translation("ArgMax", {"T": ("float32", "float64", "int32", "int64"), "output_type": _INDICES})
 def arg_max(node: KernelNode, x: Any, axis: Any) -> Any:
-    """Returns where the first largest element is."""
-    return jnp.argmax(x, integer(node, 1)).astype(node.outputs[0].dtype)
+    """Returns where the first largest element is; NaN is passed over."""
+    return jnp.argmax(_without_nan(x, -np.inf), integer(node, 1)).astype(node.outputs[0].dtype)
 
 
 @translation("ArgMin", {"T": ("float32", "float64", "int32", "int64"), "output_type": _INDICES})
 def arg_min(node: KernelNode, x: Any, axis: Any) -> Any:
-    """Returns where the first smallest element is."""
-    return jnp.argmin(x, integer(node, 1)).astype(node.outputs[0].dtype)
+    """Returns where the first smallest element is; NaN is passed over."""
+    return jnp.argmin(_without_nan(x, np.inf), integer(node, 1)).astype(node.outputs[0].dtype)
+
+
+def _without_nan(x: Any, worst: float) -> Any:
+    """Returns a tensor with another number in the place of NaN."""
+    return jnp.where(jnp.isnan(x), worst, x) if jnp.issubdtype(x.dtype, jnp.floating) else x
