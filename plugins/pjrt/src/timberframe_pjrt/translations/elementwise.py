@@ -76,8 +76,9 @@ def squared_difference(node: KernelNode, x: Any, y: Any) -> Any:
 
 @translation("ClipByValue", {"T": NUMBERS})
 def clip_by_value(node: KernelNode, x: Any, low: Any, high: Any) -> Any:
-    """Returns the nearest numbers between two bounds."""
-    return jnp.minimum(jnp.maximum(x, low), high)
+    """Returns the nearest numbers between two bounds, of which the lower one counts where they cross."""
+    below = jnp.where(x > high, high, x)
+    return jnp.where(below < low, low, below)
 
 
 @translation("Relu", {"T": NUMBERS})
