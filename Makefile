@@ -34,10 +34,10 @@ BUILDING := PATH="$(abspath $(BIN)):$$PATH"
 RAY := $(if $(filter Linux-x86_64 Linux-aarch64 Darwin-arm64,$(shell uname -s)-$(shell uname -m)),plugins/ray)
 # What plugins/cpu needs installed, and what needs plugins/cpu.
 BELOW := core sdk
-ABOVE := frontend conformance plugins/accelerator plugins/opencl plugins/cuda plugins/onnx plugins/onnxruntime plugins/torch $(RAY) serving
+ABOVE := frontend conformance plugins/accelerator plugins/opencl plugins/cuda plugins/onnx plugins/onnxruntime plugins/torch plugins/pjrt $(RAY) serving
 # The parts of the frontend that need a library of others are judged, too.
 EXTRAS := absl,images,re2,safetensors,scipy
-SOURCES := core/src frontend/src sdk/src plugins/cpu/src plugins/accelerator/src plugins/opencl/src plugins/cuda/src plugins/ray/src plugins/onnx/src plugins/onnxruntime/src plugins/torch/src conformance/src serving/src release docs/site
+SOURCES := core/src frontend/src sdk/src plugins/cpu/src plugins/accelerator/src plugins/opencl/src plugins/cuda/src plugins/ray/src plugins/onnx/src plugins/onnxruntime/src plugins/torch/src plugins/pjrt/src conformance/src serving/src release docs/site
 STAMPS := $(VENV)/stamps
 # A whole run on a driver that stands for the CPU takes too long for each change; make full has it.
 OPENCL_SHARES := 16
@@ -216,10 +216,13 @@ $(STAMPS)/docs: requirements-docs.txt constraints.txt
 # TensorFlow, PyTorch and ONNX Runtime live in an environment of their own: yardsticks, never dependencies.
 peers: $(PEERS)/stamp
 	@echo "== results and times against TensorFlow and NumPy"
-	@time $(PEERS)/bin/pytest frontend/tests/tensorflow_oracle frontend/tests/training examples/jax_device/tests conformance/tests/test_bench_convolutions.py
+	@time $(PEERS)/bin/pytest frontend/tests/tensorflow_oracle frontend/tests/training conformance/tests/test_bench_convolutions.py
 	@echo "== PyTorch's CPU as a device, and known bugs of a backend"
 	@time TIMBERFRAME_ALL_MUTANTS=1 $(PEERS)/bin/pytest plugins/torch/tests
 	@time $(PEERS)/bin/conformance run --device=torch:cpu --level training --profile plugins/torch/profiles/cpu.toml
+	@echo "== XLA's CPU as a device of PJRT, and known bugs of a plugin"
+	@time TIMBERFRAME_ALL_MUTANTS=1 $(PEERS)/bin/pytest plugins/pjrt/tests
+	@time $(PEERS)/bin/conformance run --device=pjrt:cpu --level training --profile plugins/pjrt/profiles/cpu.toml
 	@time $(PEERS)/bin/conformance bench --device=cpu --vs numpy,tensorflow --one-core
 	@echo "== random graphs beside TensorFlow"
 	@time $(PEERS)/bin/conformance fuzz --device=cpu --vs tensorflow --oracles tensorflow --seconds 300 --seed commit

@@ -35,6 +35,7 @@ PLUGINS = (
     "plugins/onnx",
     "plugins/onnxruntime",
     "plugins/torch",
+    "plugins/pjrt",
 )
 PURE = ("core", "frontend", "sdk", "conformance", *PLUGINS, "serving")
 CPU = WORKSPACE / "plugins" / "cpu"

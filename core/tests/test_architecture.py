@@ -31,6 +31,7 @@ ALLOWED = {
         "timberframe_onnxruntime",
     },
     "plugins/torch/src": {"timberframe_core", "timberframe_sdk", "timberframe_torch"},
+    "plugins/pjrt/src": {"timberframe_core", "timberframe_sdk", "timberframe_pjrt"},
     "serving/src": {"timberframe_core", "timberframe", "timberframe_onnx", "timberframe_serving"},
     "conformance/src": {"timberframe_core", "timberframe", "timberframe_sdk", "timberframe_conformance"},
 }

@@ -31,6 +31,7 @@ PACKAGES = (
     "plugins/onnx",
     "plugins/onnxruntime",
     "plugins/torch",
+    "plugins/pjrt",
     "plugins/opencl",
     "plugins/ray",
     "serving",
@@ -157,6 +158,7 @@ UNSEEN = {
 OPTIONAL = {
     "conformance": {"jax", "pyopencl", "tensorflow", "torch", "typing-extensions"},
     "plugins/torch": {"torch"},  # it comes with the backend that is judged
+    "plugins/pjrt": {"jax"},  # it comes with the plugin that is judged
 }
 """What packages import where it is installed, or for type checkers alone."""
 

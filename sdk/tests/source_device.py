@@ -5,6 +5,7 @@ What it hands from node to node while it translates are names of variables of th
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -77,6 +78,12 @@ class SourceDevice(sdk.CompilerDevice):
         head = f"def program({', '.join(names)}):"
         source = "\n".join([head, *lines, f"    return [{', '.join(map(named, results))}]"])
         self.sources.append(source)
+        return self._program(function, source, constants)
+
+    def load(self, function: sdk.ClusterFunction, data: bytes) -> sdk.Program:
+        return self._program(function, *pickle.loads(data))
+
+    def _program(self, function: sdk.ClusterFunction, source: str, constants: Mapping[str, np.ndarray]) -> sdk.Program:
         scope: dict[str, Any] = {"np": np, **constants}
         exec(source, scope)
 
@@ -84,7 +91,7 @@ class SourceDevice(sdk.CompilerDevice):
             found = scope["program"](*(a.value for a in arrays))
             return [Tensor(np.asarray(x, v.dtype)) for x, v in zip(found, function.results, strict=True)]
 
-        return sdk.Program(run, sdk.Memory(arena=100))
+        return sdk.Program(run, sdk.Memory(arena=100), lambda: pickle.dumps((source, constants)))
 
     def upload(self, x: np.ndarray) -> Tensor:
         return Tensor(np.array(x))
@@ -96,7 +103,10 @@ class SourceDevice(sdk.CompilerDevice):
 @sdk.hookimpl
 def timberframe_devices(config: Mapping[str, Any]) -> list[sdk.Device]:
     limit = sdk.memory_limit(config, "SOURCE", 1 << 30)
-    return [SourceDevice(limit)] if sdk.device_count(config, "SOURCE", 1) else []
+    made = [SourceDevice(limit)] if sdk.device_count(config, "SOURCE", 1) else []
+    for device in made:
+        device.cache = sdk.program_cache(config, "source", ["version 1"])
+    return list(made)
 
 
 @sdk.hookimpl

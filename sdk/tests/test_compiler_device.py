@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 import timberframe as tf
 import timberframe_sdk as sdk
+from timberframe_core.errors import FailedPreconditionError, InvalidArgumentError
 from timberframe_core.plugin.contracts import Cluster, KernelNode, RunContext, Value
 from timberframe_sdk.execution.last_used import LastUsed
 
@@ -229,3 +231,93 @@ def test_a_translation_of_another_shape_than_planned_is_an_error() -> None:
         sdk.InternalError, match=r"AddV2 'first': its translation gives float32\[3\] as output 0; float32\[2\] is req"
     ):
         function(lambda node, inputs: np.zeros(3, np.float32), [np.zeros(2, np.float32)])
+
+
+# Programs on disk
+
+
+LIMITS = itertools.count(1 << 28)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("TIMBERFRAME_CACHE", str(tmp_path))
+    with tf.Graph().as_default(), tf.device("/device:SOURCE:0"):
+        yield tmp_path / "source" / "programs"
+
+
+def keeping(mode: str) -> tf.Session:
+    """A session with a device of its own, as another process has it."""
+    config = tf.SessionConfig(compile=mode, memory_limit={"SOURCE": next(LIMITS)})
+    return tf.Session(graph=tf.get_default_graph(), config=config)
+
+
+def compiled(of: Any) -> int:
+    return len(device_of(of).sources)
+
+
+def test_another_session_takes_the_program_from_disk(folder: Path) -> None:
+    x = tf.placeholder(tf.float32, [2])
+    y = tf.tanh(x + 1.0)
+    for mode, count in (("cached", 1), ("cached", 0), ("cached_only", 0), ("", 1)):
+        with keeping(mode) as run:
+            np.testing.assert_allclose(run.run(y, {x: [1, 2]}), np.tanh([2, 3]), rtol=1e-6)
+            assert compiled(run) == count, mode
+
+
+def test_by_default_nothing_is_kept_on_disk(folder: Path) -> None:
+    x = tf.placeholder(tf.float32, [2])
+    with keeping("") as run:
+        run.run(tf.tanh(x), {x: [1, 2]})
+    assert not folder.exists()
+
+
+def test_cached_only_compiles_nothing_and_names_device_and_node(folder: Path) -> None:
+    x = tf.placeholder(tf.float32, [2])
+    y = tf.tanh(tf.add(x, 1.0, name="first"))
+    with (
+        keeping("cached_only") as run,
+        pytest.raises(
+            FailedPreconditionError,
+            match=r"AddV2 'first': .*SOURCE:0 has no compiled program of the cluster of 2 .*'cached_only'",
+        ),
+    ):
+        run.run(y, {x: [1, 2]})
+    assert not list(folder.iterdir())
+
+
+def test_a_program_that_the_toolchain_does_not_load_is_compiled_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    x = tf.placeholder(tf.float32, [2])
+    y = tf.tanh(x)
+    with keeping("cached") as run:
+        run.run(y, {x: [1, 2]})
+
+    def refuse(*_: Any) -> None:
+        raise ValueError("made for another chip")
+
+    monkeypatch.setattr(source_device.SourceDevice, "load", refuse)
+    with keeping("cached") as run:
+        np.testing.assert_allclose(run.run(y, {x: [1, 2]}), np.tanh([1, 2]), rtol=1e-6)
+        assert compiled(run) == 1
+    assert "a program on disk cannot be loaded, and is dropped: ValueError: made for another chip" in caplog.text
+    assert len(list(folder.iterdir())) == 1
+
+
+def test_a_program_that_fails_in_a_session_that_compiles_nothing_has_its_own_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(source_device.EXPRESSIONS, "Sqrt", "np.linalg.inv({})")
+    x = tf.placeholder(tf.float32, [2, 2])
+    y = tf.sqrt(x) + 1.0
+    feeds = {x: [[1, 2], [3, 5]]}
+    with keeping("cached") as run:
+        run.run(y, feeds)
+    with keeping("cached_only") as run, pytest.raises(sdk.UnknownError, match="Singular matrix"):
+        run.run(y, {x: [[1, 1], [1, 1]]})
+
+
+def test_an_unknown_mode_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="compile is 'never'; cached, cached_only or nothing is required"):
+        tf.SessionConfig(compile="never")

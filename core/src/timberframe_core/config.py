@@ -59,6 +59,8 @@ class SessionConfig:
         and ``end`` also put this end of each tensor of the host at a page that nobody may read. Runs are slow.
     shadow_device: a device, such as ``cpu``, on which each node of other devices is run again; the first whose results
         differ by more than its op allows is an InternalError, with a script that shows it. Runs are slow.
+    compile: of devices that compile whole clusters: ``cached`` keeps programs on disk and takes those that are there,
+        ``cached_only`` refuses to compile what is not there. By default the process alone keeps them.
     order_seed: nodes run in an order drawn from this seed, one that their edges allow, in place of the planned one.
     """
 
@@ -77,12 +79,17 @@ class SessionConfig:
     memory_checks: str = ""
     shadow_device: str = ""
     order_seed: int | None = None
+    compile: str = ""
     device_filters: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if self.memory_checks not in ("", "zones", "start", "end"):
             raise InvalidArgumentError(
                 f"SessionConfig.memory_checks is {self.memory_checks!r}; zones, start, end or nothing is required"
+            )
+        if self.compile not in ("", "cached", "cached_only"):
+            raise InvalidArgumentError(
+                f"SessionConfig.compile is {self.compile!r}; cached, cached_only or nothing is required"
             )
         if not isinstance(self.shadow_device, str):
             raise InvalidArgumentError(f"SessionConfig.shadow_device is {self.shadow_device!r}; a name is required")

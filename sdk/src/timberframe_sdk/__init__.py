@@ -123,6 +123,8 @@ from timberframe_sdk.memory import plan_memory as plan_memory
 from timberframe_sdk.native import Native as Native
 from timberframe_sdk.native import NativeLibrary as NativeLibrary
 from timberframe_sdk.native import words as words
+from timberframe_sdk.program_cache import ProgramCache as ProgramCache
+from timberframe_sdk.program_cache import program_cache as program_cache
 from timberframe_sdk.reference import compute as compute
 from timberframe_sdk.reference import has_reference as has_reference
 from timberframe_sdk.reference import reference_kernels as reference_kernels

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe_core import logging
 from timberframe_core.errors import NoKernelError, OpError, ResourceExhaustedError, UnimplementedError, UnknownError
 from timberframe_core.failures import raised
 from timberframe_core.fallback import attempt
@@ -31,6 +32,7 @@ from timberframe_sdk.execution.errors import at_node
 from timberframe_sdk.execution.last_used import LastUsed
 from timberframe_sdk.execution.tracing import work_of
 from timberframe_sdk.failures import Failures
+from timberframe_sdk.program_cache import ProgramCache, not_kept
 from timberframe_sdk.transaction import Transaction
 
 
@@ -40,11 +42,13 @@ class Program:
 
     run: called with the arrays of the function's parameters, returns those of its results. It changes none of the
     arrays, as they may be versions of variables that others read, and may be called by several threads at once. memory:
-    what the program needs beside its parameters and results.
+    what the program needs beside its parameters and results. save: returns the program as bytes, of which
+    `CompilerDevice.load` makes it again; None where it cannot be kept.
     """
 
     run: Callable[[Sequence[Array]], Sequence[Array]]
     memory: Memory = field(default_factory=Memory)
+    save: Callable[[], bytes] | None = None
 
 
 class CompilerDevice(DeviceDefaults):
@@ -53,13 +57,15 @@ class CompilerDevice(DeviceDefaults):
     A subclass sets `type`, `allocator` and `attributes`, and writes `supports`, `build`, `upload` and `copy_out`. One
     that is asynchronous also writes `ready` and `wait`. Its arrays have `dtype` and `shape`, can be weakly referenced,
     and never change. Constants of more than `inline_bytes` are parameters of programs, uploaded once. Equal clusters,
-    by their `fingerprint`, are compiled once; the `cached_programs` last used are kept.
+    by their `fingerprint`, are compiled once; the `cached_programs` last used are kept. One whose programs can be saved
+    sets `cache` to what `program_cache` gives, and writes `load`.
     """
 
     type = ""
     supports_by_dtype = False
     inline_bytes: int | None = 1024
     cached_programs = 256
+    cache: ProgramCache | None = None
     allocator: Allocator
     attributes: DeviceAttributes
 
@@ -84,6 +90,10 @@ class CompilerDevice(DeviceDefaults):
     @abstractmethod
     def build(self, function: ClusterFunction) -> Program:
         """Compiles a cluster."""
+        raise NotImplementedError
+
+    def load(self, function: ClusterFunction, data: bytes) -> Program:
+        """A program of a cluster, as `Program.save` of an equal one has written it; any error where it cannot be."""
         raise NotImplementedError
 
     @abstractmethod
@@ -139,10 +149,38 @@ class CompilerDevice(DeviceDefaults):
         return made
 
     def program(self, function: ClusterFunction) -> Program:
-        """What `build` makes of a function, or has made of an equal one."""
+        """What `build` makes of a function, or has made of an equal one; FailedPreconditionError where it must not."""
         if _draws(function.cluster):
+            return self._built(function)
+        return self._programs.get(function.cluster.fingerprint, lambda: self._loaded(function) or self._built(function))
+
+    def _loaded(self, function: ClusterFunction) -> Program | None:
+        """The program of a cluster that is on disk; one that cannot be loaded is dropped there."""
+        fingerprint = function.cluster.fingerprint
+        data = None if self.cache is None else self.cache.get(fingerprint)
+        if self.cache is None or data is None:
+            return None
+        try:
+            return self.load(function, data)
+        except Exception as e:  # whatever the toolchain has against it
+            logging.warning("%s: a program on disk cannot be loaded, and is dropped: %s", self.spec, raised(e))
+            self.cache.drop(fingerprint)
+            return None
+
+    def _built(self, function: ClusterFunction) -> Program:
+        """What `build` makes of a function, kept on disk where that is wanted."""
+        cache = self.cache
+        if cache is None:
             return self.build(function)
-        return self._programs.get(function.cluster.fingerprint, lambda: self.build(function))
+        if cache.only:
+            raise at_node(not_kept(self.spec, function.cluster, cache), function.cluster.nodes[0])
+        program = self.build(function)
+        if program.save is not None and not _draws(function.cluster):
+            try:
+                cache.put(function.cluster.fingerprint, program.save())
+            except Exception as e:  # a toolchain may have no form to keep this one
+                logging.warning("%s: a program is not kept on disk: %s", self.spec, raised(e))
+        return program
 
     def constant(self, x: np.ndarray) -> Array:
         """The device's copy of a host constant; each is uploaded once, and dropped with the host's array."""
@@ -311,7 +349,8 @@ class CompiledCluster:
         except OpError:
             raise
         except Exception as e:
-            self._run_by_node(given, RunContext())  # raises at the node that fails
+            if self.device.cache is None or not self.device.cache.only:
+                self._run_by_node(given, RunContext())  # raises at the node that fails
             raise self.device.error(e) from e
 
     def _run_by_node(self, given: Sequence[Array], context: RunContext) -> list[Array]:

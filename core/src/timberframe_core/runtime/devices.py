@@ -28,6 +28,7 @@ def plugin_config(config: SessionConfig) -> Mapping[str, Any]:
         "threads": config.intra_op_parallelism_threads or None,
         "memory_limit": dict(config.memory_limit),
         "deterministic": config.deterministic,
+        "compile": config.compile,
         "options": {k: dict(v) for k, v in config.device_options.items()},
     }
 

@@ -14,8 +14,7 @@ import onnxruntime
 from timberframe_onnxruntime.checks import BeginCheck, IndexCheck, value_checks
 from timberframe_onnxruntime.model import DTYPES, ClusterModel, refusal, weights_of, write_model
 from timberframe_onnxruntime.providers import Provider, find_provider
-from timberframe_onnxruntime.recorder import Recorder, recorded_runs
-from timberframe_onnxruntime.script import judged_run, write_script
+from timberframe_onnxruntime.script import write_script
 from timberframe_onnxruntime.sessions import NotTakenError, assigned_elsewhere, error_of, open_session, told, versioned
 from timberframe_onnxruntime.settings import TYPE, Settings, settings_of
 from timberframe_sdk import (
@@ -32,6 +31,7 @@ from timberframe_sdk import (
     memory_limit,
     note_fallback,
 )
+from timberframe_sdk.recording import Recorder, judged_run, recorded_runs
 
 MEMORY = 1 << 32
 """Bytes that a device may use where the session sets no limit: ONNX Runtime does not say what a provider has."""
@@ -120,17 +120,17 @@ class ModelProgram:
     """A session for a model. fed: the names of its inputs, in the order of the arrays that `run` gets."""
 
     def __init__(self, device: OrtDevice, model: ClusterModel, proto: onnx.ModelProto, fed: Sequence[str]) -> None:
-        self.device, self.proto = device, proto
+        self.device, self.text = device, proto.SerializeToString()
         self.model, self.fed, self.outputs = model, fed, list(model.outputs)
         if device.recorder is not None:  # the session may end the process
-            device.recorder.begin(proto, {i.name: _zeros(i.type.tensor_type) for i in proto.graph.input})
+            device.recorder.begin(self.text, {i.name: _zeros(i.type.tensor_type) for i in proto.graph.input})
         self.session = open_session(model, proto, device.provider, device.settings)
         self.elsewhere = [(model.op_of(node), by) for _, by, node in assigned_elsewhere(self.session, device.provider)]
 
     def run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Returns the outputs; what other providers have computed of them is noted."""
         feeds, recorder = dict(zip(self.fed, arrays, strict=True)), self.device.recorder
-        number = None if recorder is None else recorder.begin(self.proto, feeds)
+        number = None if recorder is None else recorder.begin(self.text, feeds)
         try:
             made = self.session.run(self.outputs, feeds)
         except Exception as e:

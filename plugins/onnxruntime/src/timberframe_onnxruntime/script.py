@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import onnx
@@ -12,10 +12,10 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 from timberframe_onnxruntime.providers import Provider
-from timberframe_onnxruntime.recorder import RecordedRun
 from timberframe_onnxruntime.sessions import versioned
 from timberframe_onnxruntime.settings import Settings
 from timberframe_sdk import Judged
+from timberframe_sdk.recording import RecordedRun
 from timberframe_sdk.scripts import (
     COMPARISON,
     PACKING,
@@ -24,24 +24,11 @@ from timberframe_sdk.scripts import (
     entries,
     judged_entries,
     quoted,
-    same_array,
     without_packing,
 )
 
 MOST_NODES = 40
 """Larger models are packed."""
-
-
-def judged_run(runs: Sequence[RecordedRun], judged: Sequence[Judged]) -> tuple[RecordedRun, Mapping[str, Judged]]:
-    """Returns the run that gave what was judged, with what its outputs must be; the last run where none did.
-
-    runs: at least one.
-    """
-    for run in reversed(runs):
-        found = {name: j for name, x in run.outputs.items() for j in judged if same_array(x, j.got)}
-        if judged and len(found) == len(run.outputs) > 0:
-            return run, found
-    return runs[-1], {}
 
 
 def write_script(
@@ -51,7 +38,8 @@ def write_script(
 
     Outputs that were not judged are compared with those of onnx.reference, as closely as ONNX's own tests do.
     """
-    ops = ", ".join(dict.fromkeys(versioned(n.op_type, run.proto) for n in run.proto.graph.node)) or "no node"
+    proto = onnx.load_model_from_string(run.program)
+    ops = ", ".join(dict.fromkeys(versioned(n.op_type, proto) for n in proto.graph.node)) or "no node"
     versions = [f"onnxruntime {onnxruntime.__version__}", f"onnx {onnx.__version__}"]
     if not provider.is_default:
         versions.append(" ".join(filter(None, (provider.name, provider.version))))
@@ -60,7 +48,7 @@ def write_script(
         f'Needs onnxruntime, onnx and numpy. {_status(judged)}\n"""\n',
         _IMPORTS,
         UNPACK,
-        f"model = {_model(run.proto)}",
+        f"model = {_model(proto)}",
         f"feeds = {entries({name: array_text(x) for name, x in run.inputs.items()})}",
         judged_entries(judged),
         _session(provider, settings),
