@@ -42,7 +42,7 @@ def _in_jax(steps: Sequence[Step]) -> Callable[[Any], Any]:
     made: list[Callable[[Any], Any]] = []
 
     def chain(x: Any) -> Any:
-        import jax.numpy as jnp  # type: ignore[import-not-found]  # a peer that need not be there
+        import jax.numpy as jnp  # a peer that need not be there
 
         for name, operand in steps:
             function = getattr(jnp, _NUMPY[name].__name__)

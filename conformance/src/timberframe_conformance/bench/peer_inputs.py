@@ -27,7 +27,7 @@ def peer_inputs(peer: str, inputs: Sequence[np.ndarray], attributes: Any) -> lis
 
         return [tensorflow.constant(x) for x in inputs]
     if peer == "jax":
-        import jax.numpy  # type: ignore[import-not-found]  # a peer that need not be there
+        import jax.numpy  # a peer that need not be there
 
         return [jax.numpy.asarray(x) for x in inputs]
     return list(inputs)
