@@ -72,6 +72,23 @@ def test_explain_names_no_mutants_as_kernels_that_decline(target: Target) -> Non
     assert report.declined == ()
 
 
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (
+            ("--device=cpu", "--name=mul-trailing-one"),
+            "left out: it has a device of its own, and --device cpu asks for",
+        ),
+        (("--soak", "--name=tail-skipped"), "left out: it is tried without --soak"),
+        (("--name=no-such",), "mutant no-such is not known; --list prints all"),
+    ],
+)
+def test_a_named_mutant_that_is_not_tried_is_an_error(command: Any, options: tuple[str, ...], reason: str) -> None:
+    status, _, errors = command("mutants", *options)
+    assert status == 2
+    assert reason in errors
+
+
 def test_there_are_at_least_forty_for_known_ops() -> None:
     assert sum(registry.find(m.op) is not None for m in MUTANTS.values()) >= 40
 

@@ -20,6 +20,7 @@ from timberframe_conformance.commands import (
 )
 
 if TYPE_CHECKING:
+    from timberframe_conformance.mutants.base import Mutant
     from timberframe_conformance.mutants.prove import Proof
 
 
@@ -115,6 +116,7 @@ def _best_device() -> str:
 
 
 def _selected(given: argparse.Namespace, names: list[str]) -> list[str]:
+    from timberframe_conformance.mutants.catalogue import MUTANTS
     from timberframe_conformance.mutants.prove import changed_mutants
     from timberframe_conformance.options import in_share
 
@@ -122,6 +124,8 @@ def _selected(given: argparse.Namespace, names: list[str]) -> list[str]:
     if given.name:
         chosen = list(split_names(given.name))
         unknown = [n for n in chosen if n not in names]
+        for mutant in (MUTANTS[n] for n in unknown if n in MUTANTS):
+            raise UsageError(f"mutant {mutant.name} is left out: {_why_left_out(mutant, given)}")
         if unknown:
             raise UsageError(f"mutant {', '.join(unknown)} is not known; --list prints all")
     if given.share:
@@ -137,3 +141,9 @@ def _selected(given: argparse.Namespace, names: list[str]) -> list[str]:
     if not given.name and not given.share and not given.changed:
         chosen = names
     return [n for n in names if n in set(chosen)]
+
+
+def _why_left_out(mutant: Mutant, given: argparse.Namespace) -> str:
+    if mutant.soak != given.soak:
+        return f"it is tried with{'' if mutant.soak else 'out'} --soak"
+    return f"it has a device of its own, and --device {given.device} asks for another"
