@@ -39,18 +39,12 @@ class _Pool:
 
     def folded(self, x: Any, start: Any, operation: Any) -> Any:
         """Returns each window's elements put together; padding counts as `start`."""
-        x, (low, high) = _cut(jnp.asarray(x), self.pads)
-        return lax.reduce_window(
-            x, np.asarray(start, x.dtype), operation, self.window, self.stride, list(zip(low, high, strict=True))
-        )
-
-
-def _cut(x: Any, pads: tuple[tuple[int, int], ...]) -> tuple[Any, tuple[list[int], list[int]]]:
-    """Returns a tensor without what no window covers, and the padding that is left."""
-    for axis, (_, after) in enumerate(pads):
-        if after < 0:
-            x = lax.slice_in_dim(x, 0, x.shape[axis] + after, axis=axis)
-    return x, ([before for before, _ in pads], [max(after, 0) for _, after in pads])
+        x = jnp.asarray(x)
+        for axis, (_, after) in enumerate(self.pads):
+            if after < 0:  # no window covers the end
+                x = lax.slice_in_dim(x, 0, x.shape[axis] + after, axis=axis)
+        pads = [(before, max(after, 0)) for before, after in self.pads]
+        return lax.reduce_window(x, np.asarray(start, x.dtype), operation, self.window, self.stride, pads)
 
 
 def _counts(pool: _Pool, size: Sequence[int], out: Sequence[int], dtype: Any) -> Any:

@@ -50,9 +50,13 @@ def slice_block(node: KernelNode, x: Any, begin: Any, size: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Cut:
-    """What StridedSlice takes of an axis. first: a number, or a traced one. index: the only one that is wanted."""
+    """What StridedSlice takes of an axis. place: of its numbers in begin and end. wanted: the number of elements.
+
+    is_index: whether it takes one, and the axis disappears.
+    """
 
     axis: int
+    place: int
     size: int
     entry: Entry
     wanted: int
@@ -64,10 +68,10 @@ class _Cut:
         return 1 if self.is_index else self.entry.stride or 1
 
 
-def _cuts(node: KernelNode, shape: Sequence[int], taken: Sequence[int], first: int) -> list[_Cut]:
-    """Returns what a node takes of each axis that is cut. first: number of the input begin; end and strides follow."""
-    strides, attrs = integers(node, first + 2), node.attrs
-    begin, end = (None if node.const(i) is None else integers(node, i) for i in (first, first + 1))
+def _cuts(node: KernelNode, shape: Sequence[int], taken: Sequence[int]) -> list[_Cut]:
+    """Returns what a node takes of each axis that is cut, of a tensor of this shape."""
+    strides, attrs = integers(node, 3), node.attrs
+    begin, end = (None if node.const(i) is None else integers(node, i) for i in (1, 2))
     found, planned = [], iter(taken)
     for s in selections(len(shape), len(strides), attrs):
         wanted = 1 if s.shrink else next(planned)
@@ -76,14 +80,8 @@ def _cuts(node: KernelNode, shape: Sequence[int], taken: Sequence[int], first: i
         masked = [bool(attrs[name] >> s.entry & 1) for name in ("begin_mask", "end_mask")]
         known = [None if v is None else v[s.entry] for v in (begin, end)]
         entry = Entry(known[0], known[1], strides[s.entry], masked[0], masked[1])
-        found.append(_Cut(s.source, shape[s.source], entry, wanted, s.shrink))
+        found.append(_Cut(s.source, s.entry, shape[s.source], entry, wanted, s.shrink))
     return found
-
-
-def _entries(node: KernelNode, shape: Sequence[int], count: int) -> list[int]:
-    """Returns by cut the place in begin and end that speaks of it."""
-    found = selections(len(shape), count, node.attrs)
-    return [s.entry for s in found if s.source is not None and s.entry is not None]
 
 
 def _begin_and_count(cut: _Cut, begin: Any, end: Any) -> tuple[Any, Any]:
@@ -104,29 +102,25 @@ def _begin_and_count(cut: _Cut, begin: Any, end: Any) -> tuple[Any, Any]:
     return first, jnp.maximum(0, -(-length // abs(stride)))
 
 
-def _places(node: KernelNode, shape: Sequence[int], cuts: Sequence[_Cut], begin: Any, end: Any) -> list[Any]:
+def _places(cuts: Sequence[_Cut], begin: Any, end: Any) -> list[Any]:
     """Returns the first index and the number of elements of each cut, as traced numbers."""
     first, last = jnp.asarray(begin, jnp.int64), jnp.asarray(end, jnp.int64)
-    entries = _entries(node, shape, len(integers(node, 3)))
-    return [_begin_and_count(cut, first[e], last[e]) for cut, e in zip(cuts, entries, strict=True)]
+    return [_begin_and_count(cut, first[cut.place], last[cut.place]) for cut in cuts]
 
 
 def _strided_row(node: KernelNode, x: Any, begin: Any, end: Any, strides: Any) -> Any:
     """Returns the row of StridedSlice: a cut that has no such index or another number of elements, and which."""
-    shape = node.inputs[0].shape
-    cuts = _cuts(node, shape, node.outputs[0].shape, 1)
-    return _row(node, shape, cuts, begin, end)
+    return _row(node, _cuts(node, node.inputs[0].shape, node.outputs[0].shape), begin, end)
 
 
-def _row(node: KernelNode, shape: Sequence[int], cuts: Sequence[_Cut], begin: Any, end: Any) -> Any:
-    if not cuts or (node.const(1) is not None and node.const(2) is not None):
+def _row(node: KernelNode, cuts: Sequence[_Cut], begin: Any, end: Any) -> Any:
+    if not cuts or _is_known(node):
         return jnp.zeros(WIDTH, jnp.int64)
     refused, shown = [], []
     given = jnp.asarray(begin, jnp.int64)
-    entries = _entries(node, shape, len(integers(node, 3)))
-    for cut, e, (first, count) in zip(cuts, entries, _places(node, shape, cuts, begin, end), strict=True):
+    for cut, (first, count) in zip(cuts, _places(cuts, begin, end), strict=True):
         refused.append((first < 0) | (first >= cut.size) if cut.is_index else count != cut.wanted)
-        shown.append(given[e] if cut.is_index else count)
+        shown.append(given[cut.place] if cut.is_index else count)
     at = jnp.argmax(jnp.stack(refused))
     return row_of(jnp.any(jnp.stack(refused)), at, jnp.stack(shown)[at])
 
@@ -134,7 +128,7 @@ def _row(node: KernelNode, shape: Sequence[int], cuts: Sequence[_Cut], begin: An
 def _strided_message(node: KernelNode, at: int, value: int) -> str:
     is_gradient = node.op == "StridedSliceGrad"
     shape = node.outputs[0].shape if is_gradient else node.inputs[0].shape
-    cut = _cuts(node, shape, (node.inputs[4] if is_gradient else node.outputs[0]).shape, 1)[at]
+    cut = _cuts(node, shape, (node.inputs[4] if is_gradient else node.outputs[0]).shape)[at]
     if cut.is_index:
         return INDEX_OUTSIDE.format(value, cut.axis, cut.size)
     return COUNTS_DIFFER.format(value, cut.axis, cut.wanted)
@@ -148,10 +142,10 @@ def _is_known(node: KernelNode) -> bool:
 def strided_slice(node: KernelNode, x: Any, begin: Any, end: Any, strides: Any) -> Any:
     """Returns elements at equal distances along each axis."""
     x, shape = jnp.asarray(x), node.outputs[0].shape
-    cuts = _cuts(node, node.inputs[0].shape, shape, 1)
+    cuts = _cuts(node, node.inputs[0].shape, shape)
     if _is_known(node):
         return jnp.reshape(_known_part(x, cuts), shape)
-    for cut, (first, _) in zip(cuts, _places(node, x.shape, cuts, begin, end), strict=True):
+    for cut, (first, _) in zip(cuts, _places(cuts, begin, end), strict=True):
         at = first + jnp.arange(cut.wanted) * cut.stride
         x = jnp.take(x, at, cut.axis, mode="clip")
     return jnp.reshape(x, shape)
@@ -169,14 +163,14 @@ def _known_part(x: Any, cuts: Sequence[_Cut]) -> Any:
 
 def _gradient_row(node: KernelNode, shape: Any, begin: Any, end: Any, strides: Any, gradient: Any) -> Any:
     whole = node.outputs[0].shape
-    return _row(node, whole, _cuts(node, whole, node.inputs[4].shape, 1), begin, end)
+    return _row(node, _cuts(node, whole, node.inputs[4].shape), begin, end)
 
 
 @translation("StridedSliceGrad", _T, check=Check(_gradient_row, _strided_message))
 def strided_slice_grad(node: KernelNode, shape: Any, begin: Any, end: Any, strides: Any, gradient: Any) -> Any:
     """Returns zeros, with the gradient where StridedSlice takes its elements from."""
     whole = node.outputs[0].shape
-    cuts = _cuts(node, whole, node.inputs[4].shape, 1)
+    cuts = _cuts(node, whole, node.inputs[4].shape)
     taken = list(whole)
     for cut in cuts:
         taken[cut.axis] = cut.wanted
@@ -184,7 +178,7 @@ def strided_slice_grad(node: KernelNode, shape: Any, begin: Any, end: Any, strid
     if _is_known(node):
         return _known_whole(part, cuts)
     places = [jnp.arange(n) for n in whole]
-    for cut, (first, _) in zip(cuts, _places(node, whole, cuts, begin, end), strict=True):
+    for cut, (first, _) in zip(cuts, _places(cuts, begin, end), strict=True):
         places[cut.axis] = first + jnp.arange(cut.wanted) * cut.stride
     return jnp.zeros(whole, part.dtype).at[jnp.ix_(*places)].set(part, mode="drop") if whole else part
 
