@@ -75,6 +75,9 @@ def test_shrinking_leaves_what_fails() -> None:
         (np.float32([1.0]), np.float64([1.0]), True),
         (np.int64([1, 2]), np.int64([1, 3]), True),
         (np.float32([1.0, 1e-6]), np.float32([1.0, 2e-6]), True),
+        (np.complex64([complex(1, -np.inf)]), np.complex64([complex(1 + 1e-7, -np.inf)]), False),
+        (np.complex64([complex(1, -np.inf)]), np.complex64([complex(1.1, -np.inf)]), True),
+        (np.complex64([complex(1, -np.inf)]), np.complex64([complex(1, np.nan)]), True),
     ],
 )
 def test_results_are_compared_element_by_element(got: Any, expected: Any, wrong: bool) -> None:

@@ -262,6 +262,17 @@ def test_a_dataset_of_weight_zero_counts_as_one_that_has_ended(elements: Element
     assert elements(tf.data.experimental.sample_from_datasets(parts, weights, seed=3)) == [0, 1, 2, 3]
 
 
+def test_a_dataset_of_weight_zero_takes_no_seed_of_another_use_of_it(elements: Elements) -> None:
+    shuffled = Dataset.range(4).shuffle(11, seed=1)
+    one = tf.data.experimental.sample_from_datasets([Dataset.range(1, 3), shuffled], [1.0, 0.0], seed=1)
+    assert elements(one.concatenate(shuffled)) == [1, 2, 0, 3, 1, 2]  # TensorFlow 2.21's
+
+
+def test_each_dataset_needs_a_weight() -> None:
+    with pytest.raises(ValueError, match="1 weights for 2 datasets"):
+        tf.data.experimental.sample_from_datasets([Dataset.range(4), Dataset.range(4)], [1.0])
+
+
 @pytest.mark.parametrize(
     ("weights", "seed", "order"),  # TensorFlow 2.21's
     [

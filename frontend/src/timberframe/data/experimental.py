@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from timberframe.data.csv import CsvDataset as CsvDataset
 from timberframe.data.csv import make_csv_dataset as make_csv_dataset
 from timberframe.data.dataset import AUTOTUNE as AUTOTUNE
@@ -293,22 +291,15 @@ def sample_from_datasets(datasets: Sequence[Dataset], weights: Any = None, seed:
     """The next element of a dataset that is drawn at random.
 
     weights: how often each is, all equally if None: floats, one for each, or a dataset of these. A dataset of weight 0
-    counts as one that has ended.
+    is left out; where weights are a tensor it counts as one that has ended.
     """
     seeds = RandomDataset(seed).batch(2)
     if isinstance(weights, Dataset):
         choices = Dataset.zip((weights, seeds)).map(lambda chances, pair: _draw(apply_op("Log", [chances]), pair))
         return _directed(choices, datasets)
-    if len(datasets) == 1 and (
-        weights is None or (not isinstance(weights, Tensor) and np.all(np.asarray(weights) > 0))
-    ):
-        return datasets[0]
-    if weights is None:
-        logits = convert_to_tensor([1.0] * len(datasets))
-        return _directed(seeds.map(lambda pair: _draw(logits, pair)), datasets)
-    given = convert_to_tensor(weights)
-    if given.dtype.name not in ("float32", "float64"):
-        raise InvalidTypeError(f"sample_from_datasets: weights are {given.dtype.name}; float32 or float64 is required")
+    if not isinstance(weights, Tensor):
+        return _sampled(datasets, weights, seeds)
+    given = _floating(weights)
     logits = apply_op("Log", [given])
     possible = apply_op("Greater", [given, apply_op("ZerosLike", [given])])
     all_or_none = apply_op("Sub", [apply_op("Cast", [apply_op("LogicalNot", [possible])], {"DstT": int64}), 1])
@@ -318,6 +309,28 @@ def sample_from_datasets(datasets: Sequence[Dataset], weights: Any = None, seed:
         return limited[0]
     never = Dataset.from_tensor_slices(apply_op("Where", [apply_op("LogicalNot", [possible])])).map(_scalar)
     return _directed(never.concatenate(seeds.map(lambda pair: _draw(logits, pair))), limited)
+
+
+def _sampled(datasets: Sequence[Dataset], weights: Any, seeds: Dataset) -> Dataset:
+    """The next element of a dataset that is drawn by known weights; the others are not even gone through."""
+    logits = convert_to_tensor([1.0] * len(datasets))
+    if weights is not None:
+        if len(weights) != len(datasets):
+            raise InvalidArgumentError(
+                f"sample_from_datasets: {len(weights)} weights for {len(datasets)} datasets; each needs one"
+            )
+        pairs = [(d, w) for d, w in zip(datasets, weights, strict=True) if w > 0] or [(datasets[0].take(0), 1.0)]
+        datasets, logits = [d for d, _ in pairs], apply_op("Log", [_floating([w for _, w in pairs])])
+    if len(datasets) == 1:
+        return datasets[0]
+    return _directed(seeds.map(lambda pair: _draw(logits, pair)), datasets)
+
+
+def _floating(weights: Any) -> Tensor:
+    given = convert_to_tensor(weights)
+    if given.dtype.name not in ("float32", "float64"):
+        raise InvalidTypeError(f"sample_from_datasets: weights are {given.dtype.name}; float32 or float64 is required")
+    return given
 
 
 def _draw(logits: Tensor, seed: Tensor) -> Tensor:

@@ -68,6 +68,9 @@ def _near(family: Family, got: np.ndarray, expected: np.ndarray) -> np.ndarray:
     if family.elementwise:
         size = np.abs(b) + 0.1 * np.max(np.abs(b[finite & (np.abs(b) < 1e3)]), initial=0.0)
     near = np.abs(a - b) <= share * size + FORMATS[got.dtype.name].smallest_normal
+    if got.dtype.kind == "c":  # a part may be compared beside one that is infinite or NaN
+        parts = _near(family, got.real, expected.real) & _near(family, got.imag, expected.imag)
+        return np.asarray(np.where(finite, near, parts))
     return np.asarray((a == b) | (finite & near) | (np.isnan(a) & np.isnan(b)))
 
 
