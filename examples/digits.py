@@ -19,7 +19,7 @@ BATCH, EPOCHS = 64, 40
 
 
 def build_network(pixels: tf.Tensor) -> tf.Tensor:
-    """A logit for each digit, for each row of pixels."""
+    """Returns a logit for each digit, for each row of pixels."""
     random = np.random.default_rng(0)
     layer, size = pixels / LARGEST_PIXEL, PIXELS
     for i, units in enumerate((*UNITS, CLASSES)):

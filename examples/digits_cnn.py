@@ -37,13 +37,13 @@ class Model:
 
 
 def variable(name: str, shape: tuple[int, ...], inputs: int) -> tf.Tensor:
-    """Weights whose spread fits the number of inputs of a ReLU; the same at every start."""
+    """Returns weights whose spread fits the number of inputs of a ReLU; the same at every start."""
     random = np.random.default_rng(sum(map(ord, name)))
     return tf.get_variable(name, initializer=random.normal(scale=np.sqrt(2.0 / inputs), size=shape).astype(np.float32))
 
 
 def build(device: str | None) -> Model:
-    """The network with everything on a device; the session chooses for what the device cannot do."""
+    """Returns the network with everything on a device; the session chooses for what the device cannot do."""
     with tf.device(device):
         images = tf.placeholder(tf.float32, [None, SIDE, SIDE, 1], name="images")
         labels = tf.placeholder(tf.int32, [None], name="labels")

@@ -21,7 +21,7 @@ parser.add_argument("--folder", help="for checkpoints")
 
 
 def rows(task: int, workers: int) -> tuple[np.ndarray, np.ndarray]:
-    """The inputs and labels of one worker."""
+    """Returns the inputs and labels of one worker."""
     inputs = np.random.RandomState(1).standard_normal((64, 4)).astype(np.float32)
     labels = inputs @ np.float32([1, -2, 3, 0.5]) + np.float32(0.25)
     return inputs[task::workers], labels[task::workers]

@@ -19,12 +19,12 @@ DROPPED = ("-Wl,-O1", "-Wl,--start-group", "-Wl,--end-group")
 
 
 def gcc(architecture: str) -> str:
-    """The compiler for an architecture: this machine's own, or Debian's cross compiler."""
+    """Returns the compiler for an architecture: this machine's own, or Debian's cross compiler."""
     return "gcc" if architecture == platform.machine() else f"{architecture}-linux-gnu-gcc"
 
 
 def command(architecture: str, glibc: str, arguments: Sequence[str]) -> list[str]:
-    """What to run: only the link of a library is zig's."""
+    """Returns what to run: only the link of a library is zig's."""
     compiler = gcc(architecture)
     if "-c" in arguments:
         return [*(["ccache"] if shutil.which("ccache") else []), compiler, *arguments]

@@ -16,12 +16,12 @@ UNRELEASED = "## Unreleased\n"
 
 
 def packages(workspace: Path) -> list[Path]:
-    """The folders of packages, which have a changelog."""
+    """Returns the folders of packages, which have a changelog."""
     return sorted(p.parent for where in ("*", "plugins/*") for p in workspace.glob(f"{where}/CHANGELOG.md"))
 
 
 def entry(note: Path) -> str:
-    """A note as an entry of a list; ValueError where it is none."""
+    """Returns a note as an entry of a list; ValueError where it is none."""
     lines = note.read_text().strip().splitlines()
     if not lines or lines[0].startswith(("#", "- ", "* ")):
         raise ValueError(f"{note}: is {'empty' if not lines else repr(lines[0])}; the text of one entry is required")
@@ -29,7 +29,7 @@ def entry(note: Path) -> str:
 
 
 def with_notes(changelog: str, entries: list[str], heading: str) -> str:
-    """A changelog whose unreleased entries, and further ones, are those of a release."""
+    """Returns a changelog whose unreleased entries, and further ones, are those of a release."""
     before, unreleased, after = changelog.partition(UNRELEASED)
     if not unreleased:
         begin = before.find("\n## ") + 1 or len(before)

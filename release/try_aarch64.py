@@ -38,7 +38,7 @@ def fetch(folder: Path) -> Path:
 
 
 def emulated(root: Path, folder: Path) -> Path:
-    """A command that runs that Python, and of which its own child processes make the same."""
+    """Returns a command that runs that Python, and of which its own child processes make the same."""
     python = next(p for p in sorted((root / "usr/bin").glob("python3.*")) if p.name.split(".")[-1].isdecimal())
     command = folder / "python"
     command.write_text(

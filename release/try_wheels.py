@@ -37,7 +37,7 @@ LIMIT = 120.0
 
 
 def program(readme: str, heading: str) -> tuple[str, str]:
-    """The first program under a heading of a README, and what it prints."""
+    """Returns the first program under a heading of a README, and what it prints."""
     text = (WORKSPACE / readme).read_text()
     found = re.search(rf"^## {heading}\n.*?```python\n(.*?)```\s*```\n(.*?)```", text, re.DOTALL | re.MULTILINE)
     assert found is not None, f"{readme} has no program under '{heading}'"
@@ -45,12 +45,12 @@ def program(readme: str, heading: str) -> tuple[str, str]:
 
 
 def first_program() -> tuple[str, str]:
-    """The README's first program, and what it prints."""
+    """Returns the README's first program, and what it prints."""
     return program("README.md", "First program")
 
 
 def try_user(environment: Environment) -> None:
-    """A user's installation: the README's first program, types, and level core on the CPU."""
+    """Tries a user's installation: the README's first program, types, and level core on the CPU."""
     environment.install("timberframe")
     found = environment.run(
         "python", "-c", "import shutil; print(*filter(None, map(shutil.which, ('cc', 'gcc', 'clang'))))"
@@ -68,7 +68,9 @@ def try_user(environment: Environment) -> None:
 
 
 def try_vendor_without_cpu(environment: Environment) -> None:
-    """A vendor where timberframe-cpu has no wheel, as it is where the marker of `timberframe` leaves it out."""
+    """Tries the packages of a vendor where timberframe-cpu has no wheel, as it is where the marker of
+    `timberframe` leaves it out.
+    """
     environment.install("timberframe-sdk", "timberframe-conformance")
     environment.run("pip", "uninstall", "--quiet", "--yes", "timberframe-cpu", "cffi", "pycparser")
     text, expected = first_program()
@@ -83,7 +85,7 @@ def try_vendor_without_cpu(environment: Environment) -> None:
 
 
 def try_sdk_alone(environment: Environment) -> None:
-    """The SDK, without front end, suite and plugin: the program of the core's README."""
+    """Tries the SDK, without front end, suite and plugin: the program of the core's README."""
     environment.install("timberframe-sdk")
     text, expected = program("core/README.md", "Alone")
     (environment.folder / "alone.py").write_text(text)
@@ -130,20 +132,20 @@ def try_kind(environment: Environment, kind: str) -> None:
 
 
 def try_kinds(environment: Environment, kinds: list[str]) -> None:
-    """All kinds of package that `timberframe-sdk new` writes."""
+    """Tries all kinds of package that `timberframe-sdk new` writes."""
     environment.install(*USERS)
     for kind in kinds:
         try_kind(environment, kind)
 
 
 def machine_time() -> float:
-    """Seconds that processors spent on this process's ended children."""
+    """Returns seconds that processors spent on this process's ended children."""
     spent = os.times()
     return spent.children_user + spent.children_system
 
 
 def works(python: str) -> bool:
-    """Whether there is such an interpreter, with venv."""
+    """Returns whether there is such an interpreter, with venv."""
     found = shutil.which(python)
     return (
         found is not None

@@ -71,7 +71,7 @@ def command(target: Target, capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 def _pipe() -> tuple[int, int]:
-    """A pipe whose numbers are above those that a shell redirects."""
+    """Returns a pipe whose numbers are above those that a shell redirects."""
     low = os.pipe()
     high = tuple(fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for fd in low)
     for fd in low:
@@ -108,7 +108,7 @@ class Browser:
         self.call("Emulation.setFocusEmulationEnabled", enabled=True)
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """The result of one command."""
+        """Returns the result of one command."""
         answer = self._answer(method, parameters)
         assert "error" not in answer, answer
         return dict(answer["result"])
@@ -139,7 +139,9 @@ class Browser:
         return float(self.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd"))
 
     def evaluate(self, expression: str) -> Any:
-        """The value of a JavaScript expression, a promise awaited; None while the page gives way to another one."""
+        """Returns the value of a JavaScript expression, a promise awaited; None while the page
+        gives way to another one.
+        """
         given = {"expression": expression, "returnByValue": True, "awaitPromise": True}
         answer = self._answer("Runtime.evaluate", given)
         if "navigated" in answer.get("error", {}).get("message", ""):

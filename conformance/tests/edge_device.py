@@ -30,7 +30,7 @@ class EdgeDevice(NumpyDevice):
 
 
 def at_the_edge(node: sdk.KernelNode) -> Any:
-    """A launcher that is off in every element, up and down by turns."""
+    """Returns a launcher that is off in every element, up and down by turns."""
     op = registry.get(node.op)
     exact = sdk.reference_launcher(node)
     dtypes = [v.dtype for v in node.outputs]
@@ -54,7 +54,7 @@ def at_the_edge(node: sdk.KernelNode) -> Any:
 
 
 def moved(right: np.ndarray, error: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Numbers off by the error times the factor, cut off rather than rounded away.
+    """Returns numbers off by the error times the factor, cut off rather than rounded away.
 
     Zeros stay, which have no terms that could be off: a square below zero would make NaN of its root. So do numbers
     that would overflow.

@@ -44,7 +44,7 @@ PARAMETERS = {
 
 
 def run(model: catalogue.Model) -> np.ndarray:
-    """The network's output on the best device there is."""
+    """Returns the network's output on the best device there is."""
     with tf.Session(graph=model.graph) as session:
         if model.initialize is not None:
             session.run(model.initialize)
@@ -52,14 +52,16 @@ def run(model: catalogue.Model) -> np.ndarray:
 
 
 def losses(model: catalogue.Model, steps: int) -> list[float]:
-    """The losses before each of the first training steps."""
+    """Returns the losses before each of the first training steps."""
     with tf.Session(graph=model.graph) as session:
         session.run(model.initialize)
         return [float(session.run([model.fetches[0], model.step], model.feeds)[0]) for _ in range(steps)]
 
 
 def arenas(model: catalogue.Model, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """Bytes of the arena of each of the CPU's programs, and of the most tensors in it that are alive together."""
+    """Returns bytes of the arena of each of the CPU's programs, and of the most tensors in
+    it that are alive together.
+    """
     preparation, plans = pytest.importorskip("timberframe_cpu.preparation"), []
 
     def planned(*given: Any) -> Any:
@@ -114,7 +116,7 @@ def test_network_has_the_published_number_of_parameters(name: str) -> None:
 
 
 def loop_weights(model: catalogue.Model) -> list[np.ndarray]:
-    """The constants with weights of a recurrent network, in the order in which they were made."""
+    """Returns the constants with weights of a recurrent network, in the order in which they were made."""
     values = [op.attrs["value"] for op in model.graph.get_operations() if op.type == "Const"]
     return [np.float64(v) for v in values if np.asarray(v).dtype == np.float32 and np.any(v)]
 
@@ -190,7 +192,7 @@ def test_a_saved_model_gives_what_the_frozen_one_does(target: Target) -> None:
 
 
 def side(name: str, value: float = 1.0, error: Exception | None = None) -> tuple[str, Callable[[], Side]]:
-    """A function that opens a side which computes this value or raises this error."""
+    """Returns a function that opens a side which computes this value or raises this error."""
 
     def opener() -> Side:
         if error is not None:

@@ -47,7 +47,7 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[Judge]:
 
 
 def failing(results: dict[str, Result]) -> dict[str, str]:
-    """The messages of the failing cases."""
+    """Returns the messages of the failing cases."""
     return {name: r.message for name, r in results.items() if r.verdict == "fail"}
 
 

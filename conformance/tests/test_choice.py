@@ -98,7 +98,7 @@ EXHAUSTIVE = frozenset({"forward", "errors", "shapes", "gradient", "networks", "
 
 
 def some_ops() -> list[OpDef]:
-    """The ops of the levels' networks, and the commit's share of all others."""
+    """Returns the ops of the levels' networks, and the commit's share of all others."""
     of_levels = frozenset().union(*map(ops_of, LEVELS[:-1]))
     share = commit_number(Path(__file__).parent) % OP_SHARES, OP_SHARES
     return [op for op in registry.all_ops() if op.name in of_levels or in_share(op.name, share)]
@@ -147,7 +147,7 @@ def test_a_trial_that_shows_every_wrong_kernel_has_no_weakness() -> None:
 
 
 def alternatives(trial: Trial) -> list[Trial]:
-    """The trials that a suite could have chosen: of the calls of networks those with the same attrs."""
+    """Returns the trials that a suite could have chosen: of the calls of networks those with the same attrs."""
     if not trial.asked_by:
         return [t for t in trials_in(trial.op, trial.types) if input_size(t) < 2_000]
     return next(calls for calls in network_calls(trial.op.name) if trial in calls)

@@ -49,7 +49,7 @@ class Leaker(NumpyAllocator):
 
 
 def complaint(allocator: NumpyAllocator) -> str:
-    """What the suite says of an allocator when its memory is exhausted; nothing if it accepts that."""
+    """Returns what the suite says of an allocator when its memory is exhausted; nothing if it accepts that."""
     attributes = SimpleNamespace(dtypes=())
     target: Any = SimpleNamespace(
         device=SimpleNamespace(allocator=allocator, attributes=attributes, host_memory=True), url=""

@@ -46,7 +46,7 @@ def picky() -> Iterator[Target]:
 
 
 def fuzzed(target: Target, op: str, attrs: dict[str, Any]) -> Verdict:
-    """The verdict on a program of one node."""
+    """Returns the verdict on a program of one node."""
     feed = Step("feed", value=np.ones((3, 3), np.float32), known=(3, 3))
     step = Step("op", op, ((0, 0),) * len(registry.get(op).inputs), attrs, device="device")
     return judge(Program((feed, step), ((1, 0),)), target, oracles=["truth"])

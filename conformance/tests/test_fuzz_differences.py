@@ -118,7 +118,7 @@ def test_copies_in_loops_give_a_graph_that_runs(graph: tf.Graph) -> None:
 
 
 def updated_variable(updates: int) -> Program:
-    """A variable before and after each of its updates, fetched from the last to the first."""
+    """Returns a variable before and after each of its updates, fetched from the last to the first."""
     steps = (Step("variable", value=np.float32([1.0])), Step("const", value=np.float32([2.0])))
     update = Step("assign", "assign_add", ((0, 0), (1, 0)))
     return Program((*steps, *(update,) * updates), tuple((i, 0) for i in reversed([0, *range(2, 2 + updates)])))

@@ -31,7 +31,7 @@ PROGRAM = Program(
 
 
 def status(target: Target, oracle: str, run: Any = None, monkeypatch: Any = None) -> int:
-    """The exit status of the script of a finding, with another `Session.run` where one is given."""
+    """Returns the exit status of the script of a finding, with another `Session.run` where one is given."""
     text = Finding(PROGRAM, oracle, "wrong", "reference").script(target.spec)
     if run is not None:
         monkeypatch.setattr(tf.Session, "run", run)

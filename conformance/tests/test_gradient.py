@@ -141,7 +141,7 @@ def test_evaluator_follows_the_graph_in_float64() -> None:
 
 
 def perturbed(y: Any, feeds: dict[Any, Any]) -> np.ndarray:
-    """A tensor's value in an evaluation with all nodes perturbed."""
+    """Returns a tensor's value in an evaluation with all nodes perturbed."""
     values = [np.asarray(v, x.dtype.numpy) for x, v in feeds.items()]
     _, moved = Evaluator([y], list(feeds)).perturbed(values, np.random.default_rng(0), 1)
     ((off,),) = moved

@@ -32,7 +32,7 @@ LIMITS = Limits(seconds=60)
 
 
 def defect(lines: str) -> tuple[str, str]:
-    """A child process that runs these lines, which put a defect into the library, before it begins."""
+    """Returns a child process that runs these lines, which put a defect into the library, before it begins."""
     start = "from timberframe_conformance.hostile import child"
     return "-c", f"import sys\n{start}\ndef put():\n {lines}\nchild.main(*sys.argv[1:], prepare=put)"
 
@@ -69,7 +69,7 @@ def test_files_that_a_graph_writes_do_not_stay(tmp_path: Path, monkeypatch: pyte
 
 
 def complaint(name: str, files: Mapping[str, bytes]) -> Exception | None:
-    """What using the files raises: an error, or that an answer is wrong."""
+    """Returns what using the files raises: an error, or that an answer is wrong."""
     try:
         case.use(name, files, LIMITS)
     except Exception as e:

@@ -48,7 +48,7 @@ def add_node(op: OpDef, trial: Trial) -> tuple[list[Any], list[Any]]:
 
 
 def rows_of(y: Any, rng: np.random.Generator) -> tuple[Any, np.ndarray] | None:
-    """A gradient of y as slices, two of them of the same row, and the same as a dense tensor."""
+    """Returns a gradient of y as slices, two of them of the same row, and the same as a dense tensor."""
     shape = y.static_shape
     if not shape or None in shape or 0 in shape:
         return None
@@ -60,7 +60,7 @@ def rows_of(y: Any, rng: np.random.Generator) -> tuple[Any, np.ndarray] | None:
 
 
 def run_both(op: OpDef, trial: Trial) -> Sequence[Any] | None:
-    """The gradients of the inputs for slices, and for the whole tensors; None where no output has rows."""
+    """Returns the gradients of the inputs for slices, and for the whole tensors; None where no output has rows."""
     with tf.Graph().as_default() as graph, np.errstate(all="ignore"):
         xs, ys = add_node(op, trial)
         seeds = [rows_of(y, np.random.default_rng(i)) for i, y in enumerate(ys)]

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 
 def verdicts(tmp_path: Path, mutant: str, op: str, keyword: str, timeout: float = 20) -> list[dict[str, Any]]:
-    """The cases of a run in worker processes, with a known bug in the device."""
+    """Returns the cases of a run in worker processes, with a known bug in the device."""
     report = tmp_path / "run.json"
     command = [sys.executable, "-m", "timberframe_conformance.cli", "run", "--device=reference", f"--op={op}"]
     command += [

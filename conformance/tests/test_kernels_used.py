@@ -30,7 +30,7 @@ class UsedDevice(NumpyDevice):
 
 
 def by_the_definition(node: KernelNode) -> Any:
-    """A kernel that has its op computed by the definition's reference."""
+    """Returns a kernel that has its op computed by the definition's reference."""
 
     def launch(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
         out[...] = registry.get(node.op).reference(node.attrs, x, y)  # type: ignore[misc]  # the op has one
@@ -39,7 +39,7 @@ def by_the_definition(node: KernelNode) -> Any:
 
 
 def by_another_device(node: KernelNode) -> Any:
-    """A kernel that has its op computed by another device."""
+    """Returns a kernel that has its op computed by another device."""
 
     def launch(x: np.ndarray, out: np.ndarray) -> None:
         with tf.Graph().as_default(), tf.device("/device:CPU:0"), tf.Session() as session:

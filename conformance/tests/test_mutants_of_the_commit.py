@@ -22,7 +22,7 @@ SHARES = 16
 
 
 def chosen_mutants() -> list[str]:
-    """The share of the commit, and mutants of files that the last commit changed; isolated ones last."""
+    """Returns the share of the commit, and mutants of files that the last commit changed; isolated ones last."""
     share = commit_number(Path(__file__).parent) % SHARES, SHARES
     chosen = [n for n in MUTANTS if in_share(n, share)]
     command = ["git", "diff", "--name-only", "HEAD~1"]

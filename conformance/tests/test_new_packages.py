@@ -36,7 +36,7 @@ def test_the_tests_of_a_new_package_pass(kind: str, tmp_path: Path, monkeypatch:
 
 
 def run(folder: Path, *arguments: str) -> str:
-    """What Python prints in a folder; a failure shows it."""
+    """Returns what Python prints in a folder; a failure shows it."""
     done = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -35,7 +35,7 @@ def plain(node: KernelNode) -> str | None:
 
 
 def verdicts(build: Callable[[KernelNode], Any]) -> dict[str, list[str]]:
-    """The messages of the suite's cases for a kernel of the reference device, by verdict."""
+    """Returns the messages of the suite's cases for a kernel of the reference device, by verdict."""
     kernel = KernelDef("Acme>Dense", "REFERENCE", build, {"T": ("float32",)}, covers=DENSE, suits=plain)
     found: dict[str, list[str]] = {}
     with loaded_plugin("dense", types.SimpleNamespace(timberframe_kernels=hookimpl(lambda: [kernel]))):

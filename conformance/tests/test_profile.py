@@ -28,7 +28,7 @@ TANH = Tolerance("Tanh", 8, "a table of 1,024 entries", LATER, ("float32",))
 
 
 def off_by(ulp: float, op: str = "Tanh") -> Measured:
-    """The verdict on results that are this far off."""
+    """Returns the verdict on results that are this far off."""
     x = np.array([0.3, 0.7], np.float32)
     (wide,) = evaluate(registry.get(op), {}, [x.astype(np.float64)])
     true = wide.astype(np.float32)

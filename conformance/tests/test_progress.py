@@ -26,7 +26,7 @@ COMMANDS = {
 
 
 def on_a_terminal(command: list[str], folder: Path) -> str:
-    """What a command writes to a terminal of 200 columns."""
+    """Returns what a command writes to a terminal of 200 columns."""
     ours, its = pty.openpty()
     settings = {**os.environ, "TERM": "xterm", "COLUMNS": "200", "TIMBERFRAME_PLUGINS": "cpu"}
     with subprocess.Popen(command, stdout=its, stderr=its, cwd=folder, env=settings):

@@ -304,7 +304,7 @@ def test_sixty_six_thousand_cases_open_in_two_seconds(browser: Any, tmp_path: Pa
 
 
 def two_cores(bench: dict[str, Any]) -> dict[str, Any]:
-    """The bench on twice as many cores, where everything takes half the time."""
+    """Returns the bench on twice as many cores, where everything takes half the time."""
     faster = [{**m, "seconds": m["seconds"] / 2} for m in bench["measurements"]]
     return {**bench, "environment": {**bench["environment"], "cores": 4}, "measurements": faster}
 

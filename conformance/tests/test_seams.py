@@ -36,7 +36,7 @@ def asynchronous() -> Iterator[Target]:
 
 
 def results(target: Target, suite: str) -> list[Result]:
-    """Those of the suite's cases, of its cases by ops for MatMul alone."""
+    """Returns those of the suite's cases, of its cases by ops for MatMul alone."""
     return [judge_case(case, target) for case in SUITES[suite](target, [registry.get("MatMul")])]
 
 

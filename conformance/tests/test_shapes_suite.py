@@ -18,7 +18,7 @@ from timberframe_core.shapes import Shape
 
 
 def failures(target: Target, op: OpDef) -> dict[str, str]:
-    """What the failing cases of an op say, by the names of the checks."""
+    """Returns what the failing cases of an op say, by the names of the checks."""
     results = [judge_case(case, target) for case in shapes.collect(target, [op])]
     assert results
     return {r.id.rsplit("/", 1)[1]: r.message for r in results if r.verdict != "pass"}

@@ -24,7 +24,7 @@ pytestmark = [
 
 
 def wait(browser: Any, expression: str) -> Any:
-    """The value of an expression as soon as it is true."""
+    """Returns the value of an expression as soon as it is true."""
     end = time.monotonic() + 30
     while not (value := browser.evaluate(expression)):
         assert time.monotonic() < end, f"{expression} stays false"
@@ -33,7 +33,7 @@ def wait(browser: Any, expression: str) -> Any:
 
 
 def search(browser: Any, words: str) -> list[str]:
-    """Where the results of a search lead, as the last two parts of each address."""
+    """Returns where the results of a search lead, as the last two parts of each address."""
     browser.open(SITE / "docs/README.html")
     browser.evaluate(f"document.querySelector('.sidebar-search').value = {words!r}")
     form = "document.querySelector('.sidebar-search-container')"

@@ -160,7 +160,7 @@ def test_trial_without_a_fault_runs_the_cases_before_the_one_that_failed(tmp_pat
 
 
 def on_opencl(function, folder):
-    """The function's result in a process of its own: drivers do not outlive a fork."""
+    """Returns the function's result in a process of its own: drivers do not outlive a fork."""
     log = folder / "log"
     result, ended = in_child(function, log, 300)
     if "NoSuchDeviceError" in log.read_text():

@@ -26,7 +26,7 @@ Path(sys.argv[1]).write_text(str(os.getpid()))
 
 
 def started(tmp_path: Path, body: str) -> tuple[subprocess.Popen[str], int]:
-    """A process that waits, and the process that it waits for, which runs this."""
+    """Returns a process that waits, and the process that it waits for, which runs this."""
     note = tmp_path / "pid"
     waiting = subprocess.Popen([sys.executable, "-c", START + body, str(note)], stderr=subprocess.PIPE, text=True)
     for _ in range(600):

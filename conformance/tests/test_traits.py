@@ -18,7 +18,7 @@ REDUCERS = {
 
 
 def _trials(op: OpDef) -> list[Trial]:
-    """Some samples in the first dtype that all of them take."""
+    """Returns some samples in the first dtype that all of them take."""
     groups = combinations(op)
     key = next((k for k in ("float32", "int32", "bool", "complex64") if k in groups), next(iter(groups)))
     found = [[Trial(op, t, s, i) for i, s in enumerate(samples_of(op)) if fits(op, s, t)] for t in groups[key]]

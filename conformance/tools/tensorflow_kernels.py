@@ -31,7 +31,9 @@ UNCONSTRAINED = {
 
 
 def constraint_sets(registered: list[Any], attrs: list[str]) -> list[dict[str, list[str]]]:
-    """The kernels of one op as few constraint sets: those that differ in one attr only are joined, attr by attr."""
+    """Returns the kernels of one op as few constraint sets: those that differ in one attr only
+    are joined, attr by attr.
+    """
     rows: list[dict[str, list[str]]] = []
     for kernel in registered:
         row = {c.name: sorted(DTYPES[t] for t in c.allowed_values.list.type if t in DTYPES) for c in kernel.constraint}

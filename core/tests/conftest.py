@@ -70,7 +70,7 @@ class HandWritten:
         return self
 
     def const(self, name: str, value: Any, *inputs: str) -> HandWritten:
-        """A Const, with these control inputs."""
+        """Returns a Const, with these control inputs."""
         array, dtype = to_array(np.asarray(value, np.int32) if isinstance(value, int) else value)
         node = self.message.node.add(op="Const", name=name)
         node.input.extend(inputs)
@@ -79,14 +79,14 @@ class HandWritten:
         return self
 
     def graph(self) -> tf.Graph:
-        """The graph that it becomes."""
+        """Returns the graph that it becomes."""
         graph = tf.Graph()
         with graph.as_default():
             tf.import_graph_def(self.message, name="")
         return graph
 
     def run(self, fetches: Any, feeds: dict[str, Any] | None = None) -> Any:
-        """What one run of a new session gives."""
+        """Returns what one run of a new session gives."""
         with tf.Session(graph=self.graph()) as session:
             return session.run(fetches, feeds)
 

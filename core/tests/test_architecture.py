@@ -44,7 +44,7 @@ LAYERS = ("drawing", "ops", "graph", "graphdef", "config", "plugin", "compiler",
 
 @functools.cache
 def modules(package: str) -> Mapping[str, Path]:
-    """The files of a package's modules by their names; native modules are known by their stubs."""
+    """Returns the files of a package's modules by their names; native modules are known by their stubs."""
     root = WORKSPACE / package
     found = (p for kind in ("*.pyi", "*.py") for p in root.rglob(kind))
     names = {p.relative_to(root).with_suffix(""): p for p in found if TEMPLATES not in p.parents}
@@ -52,14 +52,14 @@ def modules(package: str) -> Mapping[str, Path]:
 
 
 def imports(path: Path, types: bool = True) -> set[str]:
-    """What a file imports, by whole names; types: also what only type checkers see."""
+    """Returns what a file imports, by whole names; types: also what only type checkers see."""
     run, checked = _imports(path)
     return run | checked if types else run
 
 
 @functools.cache
 def _imports(path: Path) -> tuple[set[str], set[str]]:
-    """What a file imports when it is loaded or runs, and what type checkers see in it."""
+    """Returns what a file imports when it is loaded or runs, and what type checkers see in it."""
     run: set[str] = set()
     checked: set[str] = set()
     waiting: list[tuple[ast.AST, set[str]]] = [(ast.parse(path.read_text()), run)]
@@ -91,14 +91,16 @@ def arrows(known: Mapping[str, Path]) -> dict[str, set[str]]:
 
 
 def _module(imported: str, known: Mapping[str, Path]) -> str:
-    """The module that an imported name is, or is in; empty for one of others."""
+    """Returns the module that an imported name is, or is in; empty for one of others."""
     while imported and imported not in known:
         imported = imported.rpartition(".")[0]
     return imported
 
 
 def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
-    """The modules that reach each other, group by group: what is left when nobody imports the others, or by them."""
+    """Returns the modules that reach each other, group by group: what is left when nobody
+    imports the others, or by them.
+    """
     rest = {name: set(targets) for name, targets in graph.items()}
     while True:
         imported = {t for targets in rest.values() for t in targets}
@@ -115,7 +117,7 @@ def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
 
 
 def _reached(start: str, graph: Mapping[str, set[str]]) -> set[str]:
-    """All modules that one imports, in however many steps."""
+    """Returns all modules that one imports, in however many steps."""
     found: set[str] = set()
     waiting = list(graph[start])
     while waiting:
@@ -172,7 +174,7 @@ def test_layers_of_the_core_import_only_those_below_them(layer: str) -> None:
 
 
 def _part(module: str) -> str:
-    """The folder of the core, or the module at its top, in which a module is."""
+    """Returns the folder of the core, or the module at its top, in which a module is."""
     return module.split(".")[1] if "." in module else ""
 
 

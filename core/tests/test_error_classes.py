@@ -172,7 +172,7 @@ OTHERS: dict[str, tuple[Act, tuple[type[BaseException], ...]]] = {
 
 
 def _in_thread(act: Callable[[], Any]) -> Any:
-    """What a function gives in another thread, which has no default session."""
+    """Returns what a function gives in another thread, which has no default session."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(act).result()
 

@@ -21,7 +21,7 @@ def drawn(seed: int) -> tuple[list[Frame], Frames]:
 
 
 def crosses(a: Place, b: Place, corner: Place, frame: Frame) -> bool:
-    """Whether a line that goes straight down or across has a point inside of a frame."""
+    """Returns whether a line that goes straight down or across has a point inside of a frame."""
     (left, top), (right, bottom) = corner, (corner[0] + frame.width, corner[1] + frame.height)
     return (
         max(a[0], b[0]) > left + 0.1 and min(a[0], b[0]) < right - 0.1

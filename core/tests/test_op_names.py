@@ -52,7 +52,7 @@ ALLOWED = {
 
 
 def _collections(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """The collections of a file that name two ops or more, each with the function or name that it is part of."""
+    """Yields the collections of a file that name two ops or more, each with the function or name that it is part of."""
     known = {op.name for op in registry.all_ops()}
     for statement in ast.parse(path.read_text()).body:
         for node in ast.walk(statement):
@@ -63,7 +63,7 @@ def _collections(path: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def _owner(statement: ast.stmt, inner: ast.AST) -> str:
-    """The innermost function around a node, what the statement assigns, or what a loop at the top adds to."""
+    """Returns the innermost function around a node, what the statement assigns, or what a loop at the top adds to."""
     around = [n for n in ast.walk(statement) if isinstance(n, ast.FunctionDef) and inner in ast.walk(n)]
     if around:
         return around[-1].name

@@ -51,7 +51,7 @@ def project(folder: Path) -> dict[str, Any]:
 
 
 def requirements(folder: Path) -> list[Requirement]:
-    """What a package requires of Timberframe."""
+    """Returns what a package requires of Timberframe."""
     found = project(folder)
     texts = [*found["dependencies"], *(t for extra in found.get("optional-dependencies", {}).values() for t in extra)]
     return [r for r in map(Requirement, texts) if r.name.startswith("timberframe")]
@@ -164,7 +164,7 @@ OPTIONAL = {
 
 
 def imported(folder: Path) -> set[str]:
-    """The packages of others that a package's modules import, anywhere in them."""
+    """Returns the packages of others that a package's modules import, anywhere in them."""
     names: set[str] = set()
     for file in folder.glob("src/**/*.py"):
         if "templates" not in file.parts:  # these become packages of their own

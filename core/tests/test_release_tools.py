@@ -32,7 +32,7 @@ def _tools_of_releases(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def package(workspace: Path, changelog: str, **notes: str) -> Path:
-    """A package with a changelog and notes, in an empty folder."""
+    """Returns a package with a changelog and notes, in an empty folder."""
     folder = workspace / "core"
     (folder / "changes").mkdir(parents=True)
     (folder / "CHANGELOG.md").write_text(changelog)

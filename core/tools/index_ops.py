@@ -11,7 +11,9 @@ from timberframe_core.ops.definition import index, registry
 
 
 def index_as_text() -> str:
-    """One line for each module, as imported now: its ops, and of each what an `IndexedOp` has besides the module."""
+    """Returns one line for each module, as imported now: its ops, and of each what an
+    `IndexedOp` has besides the module.
+    """
     package = "timberframe_core.ops."
     found: dict[str, dict[str, list[object]]] = {}
     for op in registry.all_ops():

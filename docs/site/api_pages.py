@@ -45,7 +45,7 @@ Members = Mapping[str, Any]
 
 
 def members(namespace: Any) -> dict[str, Any]:
-    """The functions, classes and other objects with a docstring of their own that a namespace offers."""
+    """Returns the functions, classes and other objects with a docstring of their own that a namespace offers."""
     found = {name: getattr(namespace, name) for name in sorted(dir(namespace)) if name[0] != "_"}
     return {
         name: value
@@ -57,7 +57,7 @@ def members(namespace: Any) -> dict[str, Any]:
 
 
 def values(namespace: Any) -> list[str]:
-    """The names of what is no member: constants, dtypes, messages, and functions of absl."""
+    """Returns the names of what is no member: constants, dtypes, messages, and functions of absl."""
     found = {name: getattr(namespace, name) for name in sorted(dir(namespace)) if name[0] != "_"}
     kinds = DType | int | float | str | None
     return [
@@ -71,7 +71,7 @@ def values(namespace: Any) -> list[str]:
 
 
 def own_members(module: ModuleType) -> dict[str, Any]:
-    """Those that the module itself defines."""
+    """Returns those that the module itself defines."""
     return {name: value for name, value in members(module).items() if value.__module__ == module.__name__}
 
 
@@ -89,7 +89,7 @@ class Pages:
         self._names: dict[int, str] = {}
 
     def page(self, title: str, prefix: str, found: Members, text: str = "", constants: Sequence[str] = ()) -> str:
-        """A page of members, whose names are `prefix` and their own, and of the names of constants."""
+        """Returns a page of members, whose names are `prefix` and their own, and of the names of constants."""
         parts, others, links = [], [], []
         for name, value in found.items():
             if id(value) in self._names:
@@ -108,7 +108,7 @@ class Pages:
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Path and text of each page, the index first."""
+    """Yields the path and text of each page, the index first."""
     make = Pages()
     made = {"tf": make.page("tf", "tf.", members(tf), doc(tf), values(tf))}
     for path in NAMESPACES:
@@ -138,7 +138,7 @@ def _index(names: list[str]) -> str:
 
 
 def _class(name: str, kind: type) -> str:
-    """A class with its public methods and properties."""
+    """Returns a class with its public methods and properties."""
     body = [_docstring(kind)]
     for member, value in vars(kind).items():
         if member[0] == "_":
@@ -162,7 +162,7 @@ def _directive(what: str, signature: str, body: str, fence: int) -> str:
 
 
 def _signature(value: Any) -> str:
-    """Names and defaults; annotations are for type checkers, and make signatures hard to read."""
+    """Returns names and defaults; annotations are for type checkers, and make signatures hard to read."""
     bare = [p.replace(annotation=p.empty) for p in parameters(value).values() if p.name != "self"]
     text = str(inspect.Signature(bare))
     return re.sub(r"<(?:function |class ')?([\w.]+)[^>]*>", r"\1", text)

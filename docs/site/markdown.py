@@ -15,7 +15,7 @@ def plain(text: str) -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table; "" without rows."""
+    """Returns a Markdown table; "" without rows."""
     lines = [f"|{'|'.join(cell.replace('|', '&#124;') for cell in row)}|" for row in rows]
     head = [f"|{'|'.join(heads)}|", f"|{'-|' * len(heads)}"]
     return "\n".join([*head, *lines]) + "\n" if lines else ""

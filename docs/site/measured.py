@@ -38,7 +38,7 @@ class Measured:
 
 
 def runs(folder: Path) -> Sequence[Run]:
-    """The newest run of each device among the reports of a folder."""
+    """Returns the newest run of each device among the reports of a folder."""
     found, _ = load_all(sorted(folder.iterdir()))
     return newest(found)
 
@@ -60,5 +60,5 @@ def measured(shown: Sequence[Run]) -> dict[str, list[Measured]]:
 
 
 def _label(dtypes: Sequence[str]) -> str:
-    """The dtype that an error is counted in: the first floating one, or else the first."""
+    """Returns the dtype that an error is counted in: the first floating one, or else the first."""
     return next((d for d in dtypes if d in FORMATS), next(iter(dtypes), ""))

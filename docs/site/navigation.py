@@ -27,7 +27,7 @@ GENERATED: dict[str, dict[str, str]] = {
 
 
 def groups(text: str, folder: str) -> dict[str, list[str]]:
-    """The pages of each group, as paths from the repository's root without suffix."""
+    """Returns the pages of each group, as paths from the repository's root without suffix."""
     _, *parts = _HEADING.split(text)
     return {
         heading: [posixpath.normpath(posixpath.join(folder, link)) for link in dict.fromkeys(_LINK.findall(body))]
@@ -46,7 +46,7 @@ def toctrees(text: str, folder: str) -> str:
 
 
 def with_generated(text: str) -> str:
-    """The list of pages, with those that are generated first in their groups."""
+    """Returns the list of pages, with those that are generated first in their groups."""
     for heading, pages in GENERATED.items():
         links = "".join(f"- [](/{page}.md): {what}.\n" for page, what in pages.items())
         text = text.replace(f"## {heading}\n\n", f"## {heading}\n\n{links}", 1)
@@ -59,6 +59,6 @@ def _add(app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Has Sphinx add the navigation to the first page."""
+    """Makes Sphinx add the navigation to the first page."""
     app.connect("source-read", _add)
     return {"parallel_read_safe": True}

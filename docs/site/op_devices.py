@@ -12,13 +12,13 @@ HOST = "the host carries it out, for all devices"
 
 
 def load() -> KernelRegistry:
-    """The kernels of all plugins that are installed; a plugin needs no hardware to register them."""
+    """Returns the kernels of all plugins that are installed; a plugin needs no hardware to register them."""
     plugins.load()
     return plugins.kernels
 
 
 def device_types(kernels: KernelRegistry) -> list[str]:
-    """The device types that have kernels: CPU first, as the one that every machine has."""
+    """Returns the device types that have kernels: CPU first, as the one that every machine has."""
     return sorted({k.device for k in kernels.kernels()}, key=lambda name: (name != "CPU", name))
 
 
@@ -31,14 +31,14 @@ def dtypes(op: OpDef, kernels: KernelRegistry) -> dict[str, str]:
 
 
 def nobody(op: OpDef) -> str:
-    """What stands for devices where no kernel is registered."""
+    """Returns what stands for devices where no kernel is registered."""
     if op.on_host:
         return HOST
     return ROLE if op.role or op.name.startswith("_") or op.reference is None else "no device"
 
 
 def _types(op: OpDef, kernels: list[KernelDef]) -> str:
-    """The dtypes by type attr that any of the kernels takes."""
+    """Returns the dtypes by type attr that any of the kernels takes."""
     by_attr: dict[str, dict[str, None]] = {}
     free = {attr for k in kernels for attr in op.attrs if attr not in k.types}
     for kernel in kernels:

@@ -49,7 +49,7 @@ def example(op: OpDef) -> tuple[str, str] | None:
 
 
 def run(source: str) -> str:
-    """What a program prints that has `np` and `tf`, on the CPU, in an empty folder."""
+    """Returns what a program prints that has `np` and `tf`, on the CPU, in an empty folder."""
     printed = io.StringIO()
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -65,7 +65,7 @@ def run(source: str) -> str:
 
 
 def _trials(op: OpDef) -> Iterator[Trial]:
-    """The op's smallest samples that have elements, in the most common dtypes.
+    """Yields the op's smallest samples that have elements, in the most common dtypes.
 
     An op on variables of TensorFlow's older kind has no samples: those are used that its form for resources has.
     """
@@ -82,7 +82,7 @@ def _trials(op: OpDef) -> Iterator[Trial]:
 
 
 def _strangeness(sample: Sample) -> tuple[Any, ...]:
-    """What makes a sample a worse example: empty inputs, edge cases, many dimensions, few or many elements."""
+    """Returns what makes a sample a worse example: empty inputs, edge cases, many dimensions, few or many elements."""
     args = list(_args(sample.inputs))
     edges = sum(arg.values is not None and np.asarray(arg.values).dtype.kind == "f" for arg in args)
     deep = max((len(_shape(arg)) for arg in args), default=0) > 2
@@ -98,7 +98,7 @@ def _size(sample: Sample) -> int:
 
 
 def _args(inputs: Sequence[Any]) -> Iterator[Arg]:
-    """All inputs, those in lists too."""
+    """Yields all inputs, those in lists too."""
     for arg in inputs:
         yield from _args(arg) if isinstance(arg, Sequence) else [arg]
 

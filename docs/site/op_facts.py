@@ -36,7 +36,7 @@ def _type(arg: ArgDef) -> str:
 
 
 def attrs(op: OpDef) -> str:
-    """A table of the attrs: kind, default, and what they may be."""
+    """Returns a table of the attrs: kind, default, and what they may be."""
     rows = [(f"`{a.name}`", a.kind, _default(a), _allowed(a)) for a in op.attrs.values()]
     return table(("attr", "kind", "default", "may be"), rows)
 
@@ -62,7 +62,7 @@ def _value(kind: str, value: Any) -> str:
 
 
 def traits(op: OpDef) -> str:
-    """What sets the op apart, in a line; "" for nothing."""
+    """Returns what sets the op apart, in a line; "" for nothing."""
     found = [text for name, text in _TRAITS if getattr(op, name)]
     found += [f"reduction ({op.reduction})"] * (op.reduction is not None)
     found += [f"updates {', '.join(op.updates)}"] * bool(op.updates)
@@ -70,14 +70,14 @@ def traits(op: OpDef) -> str:
 
 
 def gradient(op: OpDef) -> str:
-    """Whether the op has a gradient, and the reason where it has none."""
+    """Returns whether the op has a gradient, and the reason where it has none."""
     if isinstance(op.gradient, NotDifferentiable):
         return f"{'0' if op.gradient.constant else 'none'}: {op.gradient.reason}"
     return "none" if op.gradient is None else "yes"
 
 
 def output_dtypes(op: OpDef) -> list[DType]:
-    """The floating dtypes that outputs may have."""
+    """Returns the floating dtypes that outputs may have."""
     found: dict[DType, None] = {}
     for arg in op.outputs:
         attr = op.attrs.get(arg.type_attr or arg.type_list_attr or "")
@@ -87,14 +87,14 @@ def output_dtypes(op: OpDef) -> list[DType]:
 
 
 def kind_of_tolerance(op: OpDef, dtype: str) -> str:
-    """The tolerance in a dtype in a word or two: a limit in ULP, or what limits it."""
+    """Returns the tolerance in a dtype in a word or two: a limit in ULP, or what limits it."""
     names = {Accumulation: "sum of n terms", Bound: "a bound of its own", Residual: "laws of the outputs"}
     dtypes = [d for d in output_dtypes(op) if d.name == dtype]
     return names.get(type(op.accuracy)) or _limit(op.accuracy, dtypes).removeprefix(f"{dtype} ")
 
 
 def tolerance(op: OpDef) -> str:
-    """How far a device's result may be from the true one."""
+    """Returns how far a device's result may be from the true one."""
     return _limit(op.accuracy, output_dtypes(op)) if op.outputs else ""
 
 
@@ -120,7 +120,7 @@ def _limit(accuracy: Accuracy, dtypes: Sequence[DType]) -> str:
 
 
 def _power(u: float) -> str:
-    """A power of two: 2^-24."""
+    """Returns a power of two: 2^-24."""
     exponent = 0
     while u < 1:
         u, exponent = u * 2, exponent - 1

@@ -46,7 +46,7 @@ class Facts:
 
 
 def families() -> dict[str, list[OpDef]]:
-    """All ops by family: the core's own, then one for each package that defines further ones."""
+    """Returns all ops by family: the core's own, then one for each package that defines further ones."""
     found: dict[str, list[OpDef]] = {}
     for op in registry.all_ops():
         found.setdefault(family_of(op.name), []).append(op)
@@ -58,14 +58,14 @@ def _is_core(family: str) -> bool:
 
 
 def family_page(family: str, ops: Sequence[OpDef], facts: Facts) -> str:
-    """The page of a family."""
+    """Returns the page of a family."""
     what = importlib.import_module(CORE + family).__doc__ if _is_core(family) else f"Ops of the package {family}."
     head = f"# Ops: {family}\n\n{(what or '').strip()}\n\n{PREAMBLE}\n"
     return head + "".join(op_section(op, facts) for op in ops)
 
 
 def op_section(op: OpDef, facts: Facts) -> str:
-    """All about one op."""
+    """Returns all about one op."""
     parts = [f"\n## {op.name}\n", f"{plain(op.doc)}\n", f"```text\n{op_facts.signature(op)}\n```\n", op_facts.attrs(op)]
     parts.append(_properties(op))
     devices = op_devices.dtypes(op, facts.kernels)
@@ -90,7 +90,7 @@ def _properties(op: OpDef) -> str:
 
 
 def accuracy_table(found: Sequence[Measured]) -> str:
-    """What was measured, by device and dtypes."""
+    """Returns what was measured, by device and dtypes."""
     rows = [
         (m.device, m.dtypes, f"{m.ulp:.3g}", f"{m.share:.0%}", f"{m.cases:,}", f"{m.failing:,}", m.date)
         for m in sorted(found, key=lambda m: (m.dtypes, m.device))
@@ -100,7 +100,7 @@ def accuracy_table(found: Sequence[Measured]) -> str:
 
 
 def index_page(found: Mapping[str, Sequence[OpDef]]) -> str:
-    """The list of families, each with its ops."""
+    """Returns the list of families, each with its ops."""
     pages = "\n".join(found)
     return (
         f"# Op reference\n\nAll {sum(map(len, found.values()))} ops of the registry, those of installed plugins "
@@ -116,7 +116,7 @@ def _links(family: str, ops: Sequence[OpDef]) -> str:
 
 
 def slug(name: str) -> str:
-    """The anchor of an op's heading."""
+    """Returns the anchor of an op's heading."""
     return "".join(c for c in name.lower() if c.isalnum() or c in "_-")
 
 
@@ -134,6 +134,6 @@ def accuracy_page(found: Mapping[str, Sequence[OpDef]], accuracies: Mapping[str,
 
 
 def _of_device(found: Sequence[Measured], device: str) -> str:
-    """An op's worst errors on a device, by dtype."""
+    """Returns an op's worst errors on a device, by dtype."""
     of_device = sorted((m for m in found if m.device == device), key=lambda m: m.dtypes)
     return ", ".join(f"{m.dtypes or 'no dtype'} {m.ulp:.3g} ({m.share:.0%})" for m in of_device)

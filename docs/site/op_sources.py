@@ -18,7 +18,7 @@ LINE = 88
 
 
 def program(op: OpDef, trial: Trial) -> str:
-    """A session that runs the op through `tf.raw_ops`.
+    """Returns a session that runs the op through `tf.raw_ops`.
 
     trial: of the op, or of one that differs in the kind of its variables only.
     """
@@ -40,7 +40,7 @@ def program(op: OpDef, trial: Trial) -> str:
 
 
 def _call(result: str, name: str, arguments: Mapping[str, str], indent: str) -> str:
-    """An assignment of an op's result, in one line where it fits."""
+    """Returns an assignment of an op's result, in one line where it fits."""
     line = f"{indent}{result} = tf.raw_ops.{name}({', '.join(f'{n}={text}' for n, text in arguments.items())})"
     if len(line) <= LINE:
         return line
@@ -49,7 +49,7 @@ def _call(result: str, name: str, arguments: Mapping[str, str], indent: str) -> 
 
 
 def _with_variables(op: OpDef, values: Mapping[str, Any], call: str) -> str:
-    """A session that gives variables their values, runs the op, and shows its result or else the variables."""
+    """Returns a session that gives variables their values, runs the op, and shows its result or else the variables."""
     if op.inputs[0].is_ref:
         made = [
             f"{n} = tf.raw_ops.VariableV2(shape={list(np.shape(x))}, dtype=tf.{x.dtype.name})"
@@ -66,7 +66,7 @@ def _with_variables(op: OpDef, values: Mapping[str, Any], call: str) -> str:
 
 
 def _attrs(trial: Trial, parameters: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The attrs that the sample gives other values than their defaults."""
+    """Yields the attrs that the sample gives other values than their defaults."""
     for name, value in attrs.items():
         python = trial.op.python_names.get(name, name)
         attr = trial.op.attrs[name]
@@ -79,7 +79,7 @@ def _attr(value: Any) -> str:
 
 
 def _array(value: Any) -> str:
-    """An expression for an input; floating values are rounded, since an example is to be read."""
+    """Returns an expression for an input; floating values are rounded, since an example is to be read."""
     if isinstance(value, list):
         return "[" + ", ".join(map(_array, value)) + "]"
     if value.dtype in (object, bool, np.int32):

@@ -32,7 +32,7 @@ class Written:
 
 @cache
 def written() -> Written:
-    """All that the folder has."""
+    """Returns all that the folder has."""
     found = Written()
     for file in sorted(FOLDER.glob("*.md")):
         found.read(file.read_text(encoding="utf-8"))

@@ -19,7 +19,7 @@ FOLDER = ROOT / "docs/reference"
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Path below docs/reference and text of each page."""
+    """Yields the path below docs/reference and text of each page."""
     found = families()
     facts = Facts(op_devices.load(), measured(runs(ROOT / "conformance/results")))
     yield "ops/index.md", index_page(found)
@@ -41,6 +41,6 @@ def write(_: Sphinx | None = None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Has Sphinx write the pages first."""
+    """Makes Sphinx write the pages first."""
     app.connect("builder-inited", write)
     return {"parallel_read_safe": True}

@@ -30,7 +30,7 @@ class Section(NamedTuple):
 
 
 def sections(node: nodes.Element, path: tuple[str, ...] = ()) -> Iterator[Section]:
-    """The sections below a node, each with the text that is not part of another one."""
+    """Yields the sections below a node, each with the text that is not part of another one."""
     for child in node.children:
         if isinstance(child, nodes.section):
             title = child.next_node(nodes.title)
@@ -47,7 +47,7 @@ def sections(node: nodes.Element, path: tuple[str, ...] = ()) -> Iterator[Sectio
 
 
 def _text(node: nodes.Element) -> str:
-    """The text of a section in one line, without its title and without what is a section of its own."""
+    """Returns the text of a section in one line, without its title and without what is a section of its own."""
     if isinstance(node, nodes.TextElement):
         return " ".join(node.astext().split())
     others = (nodes.section, nodes.title, nodes.Invisible, addnodes.desc, addnodes.toctree)
@@ -56,7 +56,7 @@ def _text(node: nodes.Element) -> str:
 
 
 def _replace_search(app: Sphinx) -> None:
-    """Has Sphinx write no index of its own; the page for searches is a template of ours."""
+    """Makes Sphinx write no index of its own; the page for searches is a template of ours."""
     app.builder.search = False
     app.config.html_additional_pages = {**app.config.html_additional_pages, "search": "search.html"}
 
@@ -74,7 +74,7 @@ def _write(app: Sphinx, error: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Has Sphinx write the sections when it is done with the pages."""
+    """Makes Sphinx write the sections when it is done with the pages."""
     app.connect("builder-inited", _replace_search)
     app.connect("build-finished", _write)
     return {"parallel_read_safe": True}

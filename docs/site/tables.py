@@ -16,6 +16,6 @@ def _mark(app: Sphinx, page: nodes.document) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Has Sphinx mark the short cells of tables, for site.css."""
+    """Makes Sphinx mark the short cells of tables, for site.css."""
     app.connect("doctree-read", _mark)
     return {"parallel_read_safe": True}

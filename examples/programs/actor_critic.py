@@ -14,7 +14,7 @@ class CartPoles:
         self.random, self.states = random, random.uniform(-0.05, 0.05, size=(CARTS, 4))
 
     def step(self, actions):
-        """The next states, and whether each pole fell; those that did begin again."""
+        """Returns the next states, and whether each pole fell; those that did begin again."""
         _, speed, angle, turning = self.states.T
         pushed = (np.where(actions == 1, 10.0, -10.0) + 0.05 * turning**2 * np.sin(angle)) / 1.1
         turned = (9.8 * np.sin(angle) - np.cos(angle) * pushed) / (0.5 * (4 / 3 - 0.1 * np.cos(angle) ** 2 / 1.1))

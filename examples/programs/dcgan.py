@@ -65,7 +65,7 @@ with tf.Session() as sess:
 
 
 def distance(samples):
-    """The distance of the mean drawing from the mean real digit."""
+    """Returns the distance of the mean drawing from the mean real digit."""
     return np.abs(samples.mean(0) - images.mean(0)).mean()
 
 

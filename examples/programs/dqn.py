@@ -12,7 +12,7 @@ MOVES = [(0, -1), (1, 0), (0, 1), (-1, 0)]  # left, down, right, up
 
 
 def walk(state, action):
-    """The next state, the reward, and whether the game is over."""
+    """Returns the next state, the reward, and whether the game is over."""
     row, column = [int(np.clip(i + d, 0, SIDE - 1)) for i, d in zip(divmod(state, SIDE), MOVES[action])]
     after = row * SIDE + column
     return after, float(LAKE[after] == "G"), LAKE[after] in "GH"

@@ -65,7 +65,7 @@ with tf.Session() as sess:
 
 
 def distance(samples):
-    """The mean distance of samples to the nearest real digit."""
+    """Returns the mean distance of samples to the nearest real digit."""
     return np.sqrt(((samples[:, None] - images[None]) ** 2).sum(2)).min(1).mean()
 
 

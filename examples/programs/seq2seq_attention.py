@@ -41,7 +41,7 @@ projection = tf.layers.Dense(LETTERS, use_bias=False, name="projection")
 
 
 def decode(helper, beams=1):
-    """The outputs of the decoder with a helper; of a beam search without one."""
+    """Returns the outputs of the decoder with a helper; of a beam search without one."""
     tiled = (
         [seq2seq.tile_batch(t, beams) for t in (memory, x_length, state)] if beams > 1 else [memory, x_length, state]
     )

@@ -15,7 +15,7 @@ train_x, valid_x, train_y, valid_y = train_test_split(rest_x, rest_y, test_size=
 
 
 def run(hparams):
-    """The accuracies of a network with these settings on the validation and test data, and its loss."""
+    """Returns the accuracies of a network with these settings on the validation and test data, and its loss."""
     with tf.Graph().as_default(), tf.Session() as sess:
         X, Y = tf.placeholder(tf.float32, [None, x.shape[1]]), tf.placeholder(tf.int64, [None])
         with tf.variable_scope(

@@ -23,7 +23,7 @@ def _int64_feature(value):
 
 
 def write(folder, name, rows):
-    """Files of examples, each with some of the rows."""
+    """Writes files of examples, each with some of the rows."""
     pixels = tf.placeholder(tf.uint8, [8, 8, 1])
     encoded = tf.image.encode_png(pixels)
     with tf.Session() as sess:

@@ -54,7 +54,7 @@ def feed():
 
 
 def away(drawings):
-    """The mean distance of drawings from the real zero that is nearest to each."""
+    """Returns the mean distance of drawings from the real zero that is nearest to each."""
     return np.sqrt(((drawings[:, None] - zeros[None]) ** 2).sum(2)).min(1).mean()
 
 

@@ -29,13 +29,13 @@ def session(graph: tf.Graph) -> Iterator[tf.Session]:
 
 
 def run(session: tf.Session, tensors: Any, feeds: Any = None) -> Any:
-    """What the tensors are with the first values of all variables and tables."""
+    """Returns what the tensors are with the first values of all variables and tables."""
     session.run([tf.global_variables_initializer(), tf.tables_initializer()])
     return session.run(tensors, feeds)
 
 
 def variables(session: tf.Session) -> dict[str, np.ndarray]:
-    """The values of the default graph's variables, by the names of their operations."""
+    """Returns the values of the default graph's variables, by the names of their operations."""
     return {v.op.name: session.run(v) for v in tf.global_variables()}
 
 
@@ -44,6 +44,8 @@ reports_memory = pytest.mark.skipif(not STATUS.exists(), reason="the system does
 
 
 def resident_bytes() -> int:
-    """The memory of the process, once what nobody refers to is collected; for tests that are marked reports_memory."""
+    """Returns the memory of the process, once what nobody refers to is collected; for tests that
+    are marked reports_memory.
+    """
     gc.collect()
     return int(STATUS.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -19,7 +19,7 @@ FILES = ("checkpoint", "graph", "load", "saved", "import", "export")  # parts of
 
 
 def functions() -> Iterator[Any]:
-    """The public functions, each once."""
+    """Yields the public functions, each once."""
     seen: set[int] = set()
     for name in SPACES:
         for space, prefix in ((tf, "tf"), (getattr(tf, name), f"tf.{name}")):
@@ -93,7 +93,7 @@ def test_a_function_keeps_its_signature_and_its_text() -> None:
 
 
 def offered() -> list[tuple[str, Any]]:
-    """The functions and classes of the namespaces that programs use most."""
+    """Returns the functions and classes of the namespaces that programs use most."""
     names = ["", "image", "layers", "losses", "metrics", "nn", "nn.rnn_cell", "strings", "summary", "train"]
     names += ["contrib.layers", "contrib.rnn", "contrib.seq2seq", "data", "distributions", "estimator", "gfile", "math"]
     spaces = [(name, operator.attrgetter(name)(tf) if name else tf) for name in names]

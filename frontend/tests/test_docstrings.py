@@ -23,7 +23,7 @@ def namespaces() -> Iterator[tuple[str, types.ModuleType]]:
 
 
 def undocumented(where: str, namespace: Any) -> Iterator[str]:
-    """The functions and classes of a namespace, and what belongs to the classes, that have no docstring."""
+    """Yields the functions and classes of a namespace, and what belongs to the classes, that have no docstring."""
     for name in dir(namespace):
         found = getattr(namespace, name)
         if name.startswith("_") or not str(getattr(found, "__module__", "")).startswith(OURS):

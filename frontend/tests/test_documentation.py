@@ -30,7 +30,7 @@ MARK = "== end of a program"
 
 
 def _programs(document: str) -> list[tuple[str, str]]:
-    """Each program with the output that follows it, "" where none does; those for OpenCL are left out."""
+    """Returns each program with the output that follows it, "" where none does; those for OpenCL are left out."""
     text = (ROOT / document).read_text()
     found = []
     blocks = list(BLOCK.finditer(text))
@@ -42,7 +42,7 @@ def _programs(document: str) -> list[tuple[str, str]]:
 
 
 def _without_lines(output: str) -> str:
-    """An output without the file and line that errors name, which are those of the reader's own program."""
+    """Returns an output without the file and line that errors name, which are those of the reader's own program."""
     return re.sub(r"\[(/device:\S+, )?\S+:\d+\]|made at \S+:\d+", "[here]", output.strip())
 
 

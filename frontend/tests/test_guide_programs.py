@@ -17,14 +17,16 @@ pytestmark = pytest.mark.slow
 
 
 def block(page: str, text: str) -> re.Match[str]:
-    """The block of a page that has a text, [1], and the output below it, [2]."""
+    """Returns the block of a page that has a text, [1], and the output below it, [2]."""
     blocks = re.finditer(r"```python\n(.*?)```(?:[^`]*\n```\n(.*?)```)?", (ROOT / page).read_text(), re.DOTALL)
     (found,) = (b for b in blocks if text in b[1])
     return found
 
 
 def end_of(program: str, folder: Path, *command: str) -> list[str]:
-    """The lines that a program prints as `example.py`, and its error's, without the traceback and the folder."""
+    """Returns the lines that a program prints as `example.py`, and its error's, without the
+    traceback and the folder.
+    """
     (folder / "example.py").write_text(program)
     done = subprocess.run(
         [sys.executable, *command, "example.py"], cwd=folder, text=True, capture_output=True, timeout=120, check=False

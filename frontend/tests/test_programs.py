@@ -22,7 +22,9 @@ OUTPUTS = dict(
 
 
 def outline(output: str) -> list[str]:
-    """What an output has in front of its results: those differ in their last digits from one processor to another."""
+    """Returns what an output has in front of its results: those differ in their last digits from
+    one processor to another.
+    """
     lines = [line for line in output.splitlines() if re.search("[a-z]{3}", line)]
     return [re.sub(r"\d+(\.\d+)?", "0", re.split(": |;", line)[0]) for line in lines]
 

@@ -13,7 +13,7 @@ from timberframe import api
 
 
 def index_as_text() -> str:
-    """One line for each family, as imported now: its public names by the space where users find them."""
+    """Returns one line for each family, as imported now: its public names by the space where users find them."""
     lines = []
     for info in iter_modules(api.__path__):
         module = import_module(f"timberframe.api.{info.name}")

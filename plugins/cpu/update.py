@@ -22,7 +22,7 @@ PLATLIB = "{py_platlib}"
 
 
 def wanted() -> Iterator[tuple[Path, str]]:
-    """Files of the package, each with the path where it is installed, relative to site-packages."""
+    """Yields files of the package, each with the path where it is installed, relative to site-packages."""
     plan = json.loads((BUILD / "meson-info" / "intro-install_plan.json").read_text())
     for source, entry in (item for group in plan.values() for item in group.items()):
         target = entry["destination"].removeprefix(f"{PLATLIB}/")

@@ -29,19 +29,21 @@ _VERSION = re.compile(r"^CONTRACT = \((\d+), (\d+)\)$", re.MULTILINE)
 
 
 def contract() -> str:
-    """One line for each name, member and field."""
+    """Returns one line for each name, member and field."""
     header = (Path(include_directory()) / "timberframe" / "kernel.h").read_text()
     return "\n".join([*_exports(), *_hooks(), *_header(header)]) + "\n"
 
 
 def changes(before: str, after: str) -> list[str]:
-    """The lines that differ, as a diff shows them, without that of the version itself."""
+    """Returns the lines that differ, as a diff shows them, without that of the version itself."""
     lines = [[x for x in text.splitlines() if not _VERSION.match(x)] for text in (before, after)]
     return list(difflib.unified_diff(*lines, n=0, lineterm=""))[2:]
 
 
 def missing_version(before: str, after: str) -> str | None:
-    """What is wrong with the version of `after`, by the rule in the docstring of CONTRACT; None if it is right."""
+    """Returns what is wrong with the version of `after`, by the rule in the docstring of
+    CONTRACT; None if it is right.
+    """
     found = changes(before, after)
     old, new = (tuple(map(int, _VERSION.findall(text)[0])) for text in (before, after))
     added = [line[1:] for line in found if line.startswith("+")]
@@ -57,7 +59,7 @@ def missing_version(before: str, after: str) -> str | None:
 
 
 def _extends(old: str, new: str) -> bool:
-    """Whether a function has only gained parameters at its end, all with defaults."""
+    """Returns whether a function has only gained parameters at its end, all with defaults."""
     end = old.rfind(") -> ")
     gained = new[end : len(new) - len(old[end:])]
     return end > 0 and new == old[:end] + gained + old[end:] and _OPTIONAL.fullmatch(gained) is not None
@@ -130,7 +132,7 @@ def _header(text: str) -> Iterator[str]:
 
 
 def _fields(body: str, sizes: dict[str, int], constants: dict[str, int]) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Names of fields, with the bytes of an element and how many there are."""
+    """Yields names of fields, with the bytes of an element and how many there are."""
     for declaration in (d.strip() for d in body.split(";")):
         function = re.match(r"\w+ \(\*(\w+)\)", declaration)
         if function:

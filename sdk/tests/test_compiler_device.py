@@ -247,7 +247,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def keeping(mode: str) -> tf.Session:
-    """A session with a device of its own, as another process has it."""
+    """Returns a session with a device of its own, as another process has it."""
     config = tf.SessionConfig(compile=mode, memory_limit={"SOURCE": next(LIMITS)})
     return tf.Session(graph=tf.get_default_graph(), config=config)
 

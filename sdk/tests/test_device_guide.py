@@ -23,7 +23,7 @@ NAMES = ("acme", "acmewhole")
 
 
 def code(beginning: str) -> str:
-    """The block of code that has this text."""
+    """Returns the block of code that has this text."""
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
     return next(block for block in blocks if beginning in block)
 

@@ -24,7 +24,7 @@ def graph() -> Iterator[tf.Graph]:
 
 
 def direct(session: Any, fetches: Any, feeds: Any) -> Any:
-    """What a second run gives, which takes the shortest way."""
+    """Returns what a second run gives, which takes the shortest way."""
     session.run(fetches, feeds)
     assert session._runner(fetches, feeds).direct is not None
     return session.run(fetches, feeds)

@@ -47,7 +47,7 @@ class World:
         self.before = self.memory()
 
     def _part(self, spec: str) -> tuple[tf.Variable, tf.Tensor, tf.Tensor]:
-        """A variable; rows of a table; an update that waits for nothing of the other device."""
+        """Returns a variable; rows of a table; an update that waits for nothing of the other device."""
         kind = spec.split(":")[1].lower()
         with tf.device(spec):
             v = tf.Variable(np.zeros(LONG, np.float32), name=f"v_{kind}")
@@ -56,7 +56,7 @@ class World:
             return v, taken, v.assign_add(tf.ones([LONG]))
 
     def run(self, bad: str = "", spin: float = 5.0, options: Any = None) -> Any:
-        """One run; bad: the device whose row is out of range, spin: 1.0 has the CPU's loop go on for ever."""
+        """Returns one run; bad: the device whose row is out of range, spin: 1.0 has the CPU's loop go on for ever."""
         feeds: dict[Any, Any] = {row: [9 if spec == bad else 1] for spec, row in self.rows.items()}
         found = self.session.run(self.everything, {**feeds, self.spin: spin}, options)
         self.runs += 1

@@ -24,7 +24,7 @@ ended_by_the_system = pytest.mark.skipif(sys.platform == "win32", reason="exit c
 
 
 def run(script: str) -> int:
-    """The exit code of a script in a process of its own."""
+    """Returns the exit code of a script in a process of its own."""
     return subprocess.run([sys.executable, "-c", script], check=False, timeout=60, stderr=subprocess.DEVNULL).returncode
 
 

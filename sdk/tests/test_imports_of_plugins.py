@@ -12,7 +12,7 @@ PLUGINS = Path(__file__).parents[2] / "plugins"
 
 
 def core_imports(plugin: str) -> Iterator[str]:
-    """What the plugin's files import of the core, in functions, too."""
+    """Yields what the plugin's files import of the core, in functions, too."""
     for path in (PLUGINS / plugin / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module:

@@ -23,12 +23,12 @@ timberframe_sdk.register_plugin("scale", timberframe_scale)
 
 
 def block(beginning: str, language: str = "python") -> str:
-    """The block of code that has this text."""
+    """Returns the block of code that has this text."""
     return next(text for kind, text in BLOCKS if kind == language and beginning in text)
 
 
 def output_of(program: str) -> str:
-    """The block below a program."""
+    """Returns the block below a program."""
     return PAGE.split(f"{program}```\n\n```\n", 1)[1].split("```")[0]
 
 

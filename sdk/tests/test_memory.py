@@ -105,7 +105,7 @@ def test_the_plan_says_how_much_is_alive_together(seed: int) -> None:
 
 
 def refused(fetch: object, feeds: dict[tf.Tensor, np.ndarray]) -> str:
-    """What a run says on a device with 10,000 bytes."""
+    """Returns what a run says on a device with 10,000 bytes."""
     config = tf.SessionConfig(memory_limit={"ASYNC": 10_000})
     with tf.Session(config=config) as session, pytest.raises(tf.errors.ResourceExhaustedError) as caught:
         session.run(fetch, feeds)

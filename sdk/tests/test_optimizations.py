@@ -189,7 +189,7 @@ EDGES = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e30, 3e38, 1e-13, -1.5, 7.
 
 
 def power(x: Any, exponent: Any, dtype: Any = tf.float32, **optimizations: bool) -> tuple[Any, tuple[str, ...]]:
-    """A power, and what the pass `powers` rewrote for it."""
+    """Returns a power, and what the pass `powers` rewrote for it."""
     with tf.Graph().as_default(), tf.device("/device:CPU:0"):
         feeds = {tf.placeholder(dtype, [len(x)]): x}
         y = tf.pow(*feeds, exponent() if callable(exponent) else tf.constant(exponent, dtype), name="y")

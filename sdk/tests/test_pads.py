@@ -22,7 +22,7 @@ def plain(padded: Any, padding: Any = "VALID") -> Any:
 
 
 def both(build: Build, image: np.ndarray = IMAGE) -> tuple[list[Any], tuple[str, ...]]:
-    """What `build` of an image gives with the pass, and what it rewrote; the bits must be those without it."""
+    """Returns what `build` of an image gives with the pass, and what it rewrote; the bits must be those without it."""
     with tf.Graph().as_default(), tf.device("/device:CPU:0"):
         x = tf.placeholder(tf.float32, image.shape)
         fetches = build(x)

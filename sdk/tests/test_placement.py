@@ -64,7 +64,7 @@ if "fast" not in loader.registry.plugins:
 
 
 def fast(**settings: Any) -> tf.Session:
-    """A session of the default graph, with one accelerator."""
+    """Returns a session of the default graph, with one accelerator."""
     return tf.Session(config=tf.SessionConfig(device_count={"FAST": 1}, plugins=["fast", "cpu"], **settings))
 
 
@@ -72,7 +72,7 @@ pytestmark = pytest.mark.usefixtures("fresh_graph")
 
 
 def devices(session: tf.Session, fetches: Any) -> dict[str, str]:
-    """The device of each placed node."""
+    """Returns the device of each placed node."""
     return {p.node: p.device for p in session.explain(fetches).placements}
 
 
@@ -211,7 +211,7 @@ def test_user_of_a_variable_that_its_device_lacks_is_named() -> None:
 
 
 def strings(spec: str) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """A graph that is all on one device: a number, a string made of it, and a string variable."""
+    """Returns a graph that is all on one device: a number, a string made of it, and a string variable."""
     with tf.device(spec):
         x = tf.placeholder(tf.float32, [3], name="x")
         y = tf.add(x, x, name="y")

@@ -24,7 +24,7 @@ CPU = "/device:CPU:0"
 
 
 def wrong(node: KernelNode) -> Callable[..., None]:
-    """A kernel that is easily distinguished from a right one."""
+    """Returns a kernel that is easily distinguished from a right one."""
     return lambda *arrays: arrays[-1].fill(7)
 
 

@@ -62,7 +62,7 @@ def end(number: int) -> None:
 
 
 def _has_stopped(process: int) -> bool:
-    """Whether all threads of a process have come to the stop that a signal asked for."""
+    """Returns whether all threads of a process have come to the stop that a signal asked for."""
     states = [path.read_text().rpartition(")")[2].split()[0] for path in Path(f"/proc/{process}/task").glob("*/stat")]
     return set(states) == {"T"}
 
@@ -73,7 +73,7 @@ def endless() -> Any:
 
 
 def answers(s: tf.Session) -> bool:
-    """Whether a small run in the worker gives its result; raises its error."""
+    """Returns whether a small run in the worker gives its result; raises its error."""
     return bool(s.run("y:0", {"x:0": 0}) == 1)
 
 
@@ -161,7 +161,7 @@ def threads_of_worker() -> int:
 
 
 def settled(count: Any, wanted: int) -> bool:
-    """Whether a number goes down to what is wanted within some seconds."""
+    """Returns whether a number goes down to what is wanted within some seconds."""
     limit = time.monotonic() + 10
     while count() > wanted and time.monotonic() < limit:
         time.sleep(0.05)
@@ -210,7 +210,7 @@ def test_a_time_limit_is_kept_by_a_kernel_that_looks_at_none() -> None:
 
 
 def children() -> list[str]:
-    """The processes that this one has started and that have not ended."""
+    """Returns the processes that this one has started and that have not ended."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(FileNotFoundError, ProcessLookupError):

@@ -125,7 +125,7 @@ def test_random_numbers_are_those_of_a_local_session() -> None:
 
 
 def counter() -> Any:
-    """A variable of worker 1 and what adds one to it."""
+    """Returns a variable of worker 1 and what adds one to it."""
     with tf.device("/job:worker/task:1"):
         v = tf.get_variable("v", [], initializer=tf.zeros_initializer())
     return v, v.assign_add(1.0)
@@ -185,7 +185,7 @@ def test_reset_drops_variables() -> None:
 
 
 def in_container(name: str) -> Any:
-    """What assigns 1 to the variable `v` of a container of worker 1, and what reads it."""
+    """Returns what assigns 1 to the variable `v` of a container of worker 1, and what reads it."""
     attrs = {"dtype": tf.float32, "shape": (), "shared_name": "v", "container": name}
     with tf.device("/job:worker/task:1"):
         handle = apply_op("VarHandleOp", attrs=attrs)

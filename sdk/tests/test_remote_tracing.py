@@ -17,7 +17,7 @@ TASK = "/job:worker/replica:0/task:{}/device:CPU:0"
 
 
 def traced(url: str) -> tuple[Any, dict[str, list[Any]]]:
-    """The metadata of a run over two workers, and the events by their tracks."""
+    """Returns the metadata of a run over two workers, and the events by their tracks."""
     with tf.Graph().as_default() as graph:
         x = tf.placeholder(tf.float32, [3], name="x")
         with tf.device("/job:worker/task:0"):

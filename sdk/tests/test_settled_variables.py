@@ -23,7 +23,7 @@ def session(request: pytest.FixtureRequest) -> Iterator[tf.Session]:
 
 
 def settled(session: Any, fetches: Any, feeds: Any) -> Callable[[], Any]:
-    """A call that ran so often that its runs share a lease."""
+    """Returns a call that ran so often that its runs share a lease."""
     call = session.make_callable(fetches, list(feeds))
     for _ in range(MANY):
         call(*feeds.values())

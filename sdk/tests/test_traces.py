@@ -76,7 +76,7 @@ def devices() -> Iterator[None]:
 
 
 def event_of_product(device: str, name: str = "product") -> dict[str, Any]:
-    """An event in the trace of a product of 2x3 and 3x4: that of the product itself, if no other is named."""
+    """Returns an event in the trace of a product of 2x3 and 3x4: that of the product itself, if no other is named."""
     with tf.Graph().as_default(), tf.device(device), tf.Session() as session:
         a, b = tf.placeholder(tf.float32, [2, 3], name="a"), tf.placeholder(tf.float32, [3, 4])
         metadata = tf.RunMetadata()

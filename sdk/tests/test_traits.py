@@ -130,7 +130,7 @@ pytestmark = pytest.mark.usefixtures("fresh_graph")
 
 
 def _session(**settings: Any) -> tf.Session:
-    """A session of the default graph with an accelerator."""
+    """Returns a session of the default graph with an accelerator."""
     return tf.Session(config=tf.SessionConfig(device_count={"ACME": 1}, plugins=["acme", "cpu"], **settings))
 
 

@@ -206,7 +206,7 @@ def reading(v: sdk.Variable) -> sdk.Transaction:
 
 
 def settled(v: sdk.Variable) -> tuple[sdk.Transaction, StandingLease]:
-    """A transaction whose runs share a lease, and that lease, which was entered."""
+    """Returns a transaction whose runs share a lease, and that lease, which was entered."""
     t = reading(v)
     for _ in range(UNCHANGED_RUNS + 1):
         assert t.standing() is None

@@ -116,14 +116,14 @@ def test_the_example_of_the_readme_prints_what_it_says() -> None:
 
 
 def run(program: str) -> str:
-    """What a program prints in a process of its own, where the reference device is the only one."""
+    """Returns what a program prints in a process of its own, where the reference device is the only one."""
     shown, printed = process(program, TIMBERFRAME_PLUGINS="reference")
     assert shown == ""
     return printed
 
 
 def process(program: str, **settings: str) -> tuple[str, str]:
-    """The standard error and output of a program in a process of its own."""
+    """Returns the standard error and output of a program in a process of its own."""
     ran = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, **settings},

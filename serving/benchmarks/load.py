@@ -113,7 +113,7 @@ def grpc_ask(channel: grpc.aio.Channel, method: str, request: bytes) -> Ask:
 
 
 async def closed(asks: list[Ask], seconds: float) -> Result:
-    """Has each client ask again as soon as it has its answer."""
+    """Makes each client ask again as soon as it has its answer."""
     result = Result()
     begin = time.perf_counter()
 

@@ -108,7 +108,7 @@ class Running:
 
     @property
     def url(self) -> str:
-        """Returns the address at which it answers HTTP."""
+        """The address at which it answers HTTP."""
         return f"http://127.0.0.1:{self.server.http_port}"
 
     def http(

@@ -36,7 +36,7 @@ class Run:
 
     @property
     def share(self) -> float:
-        """Returns which part of the run is over."""
+        """The part of the run that is over."""
         answers = sum(map(len, self.result.times.values())) / self._requests if self._requests else 1.0
         return min(answers, (time.monotonic() - self._begin) / self._seconds if self._seconds else 1.0)
 

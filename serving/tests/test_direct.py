@@ -27,7 +27,7 @@ BY_THE_APPLICATION = "Content-Encoding: identity"
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has every model count as one of microseconds, on a busy machine, too."""
+    """Makes every model count as one of microseconds, on a busy machine, too."""
     monkeypatch.setattr("timberframe_serving.batching.QUICK", 60.0)
 
 

@@ -69,7 +69,7 @@ def test_a_request_keeps_its_id(doubling: Any, caplog: pytest.LogCaptureFixture)
 
 @pytest.fixture
 def nothing_is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has every request wait for its batch."""
+    """Makes every request wait for its batch."""
     monkeypatch.setattr("timberframe_serving.batching.QUICK", 0.0)
 
 

@@ -117,18 +117,18 @@ def make_setting(
 
 
 def positions_of(names: Sequence[str], args: Sequence[ArgDef], attrs: Mapping[str, Any]) -> set[int]:
-    """The flat positions of some of an op's inputs or outputs."""
+    """Returns the flat positions of some of an op's inputs or outputs."""
     ranges = arg_ranges(args, attrs)
     return {i for name in names for i in ranges[name]}
 
 
 def placeholder(dtype: Any, shape: tuple[int, ...], known: bool = True) -> Any:
-    """A placeholder for an array of this shape; `known` makes the shape static."""
+    """Returns a placeholder for an array of this shape; `known` makes the shape static."""
     return apply_op("Placeholder", (), {"dtype": dtype, "shape": shape if known else None})
 
 
 def random_weights(y: np.ndarray, dtype: np.dtype, rng: np.random.Generator) -> np.ndarray:
-    """Random numbers of modulus 1/2 to 1, 0 where the function is infinite or large.
+    """Returns random numbers of modulus 1/2 to 1, 0 where the function is infinite or large.
 
     They are real if the function's values are, like those of a modulus.
     """
@@ -203,11 +203,11 @@ class Evaluated:
         self.wide = self.evaluator.wide(self._values)
 
     def units(self) -> list[float]:
-        """The unit of each tensor's largest element, in unit roundoffs of its dtype."""
+        """Returns the unit of each tensor's largest element, in unit roundoffs of its dtype."""
         return [2 * float(np.max(np.abs(w), initial=0.0)) for w in self.wide]
 
     def moves(self, draws: int) -> list[float]:
-        """The largest R of each tensor's elements, in unit roundoffs of its dtype; at least its `units`."""
+        """Returns the largest R of each tensor's elements, in unit roundoffs of its dtype; at least its `units`."""
         _, moved = self.evaluator.perturbed(self._values, np.random.default_rng(0), draws)
         squares = [np.zeros(w.shape) for w in self.wide]
         for found in moved:
@@ -322,7 +322,7 @@ def compare_differences(
 
 
 def _determined(f: Callable[[float], float], noise: float, natural: float) -> Slope | None:
-    """The slope by the first step size that determines it; a shorter step meets fewer kinks."""
+    """Returns the slope by the first step size that determines it; a shorter step meets fewer kinks."""
     for step in STEPS:
         s = slope(f, noise, step)
         if s.bound <= DETERMINED * (natural + abs(s.value)) + NOTHING:

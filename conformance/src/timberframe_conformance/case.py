@@ -77,12 +77,12 @@ class Measured:
 
 
 def label_of(types: Types) -> str:
-    """Dtypes as ids show them: ``float32`` or ``int32,float64``; ``-`` where the op has no type attr."""
+    """Returns dtypes as ids show them: ``float32`` or ``int32,float64``; ``-`` where the op has no type attr."""
     return ",".join(dtype for _, dtype in types) or "-"
 
 
 def id_of(suite: str, op: str, types: Types, detail: str) -> str:
-    """The id of a case, by which it is found again, and which chooses its random numbers."""
+    """Returns the id of a case, by which it is found again, and which chooses its random numbers."""
     return f"{suite}/{op}/{label_of(types)}/{detail}"
 
 
@@ -152,7 +152,7 @@ class Result:
 
     @staticmethod
     def of(case: Case, verdict: str) -> Result:
-        """The result of a case, with what the case itself says."""
+        """Returns the result of a case, with what the case itself says."""
         return Result(
             case.id, case.suite, case.op, dict(case.types), verdict, level=case.level, expected=case.expected,
             asked_by=case.asked_by, networks=case.networks,
@@ -160,10 +160,10 @@ class Result:
 
 
 def seed(case_id: str) -> int:
-    """The seed that belongs to an id: the same on every machine and in every run."""
+    """Returns the seed that belongs to an id: the same on every machine and in every run."""
     return zlib.crc32(case_id.encode())
 
 
 def generator(case_id: str) -> np.random.Generator:
-    """Random numbers that depend on the case's id alone."""
+    """Returns random numbers that depend on the case's id alone."""
     return np.random.Generator(np.random.PCG64(seed(case_id)))

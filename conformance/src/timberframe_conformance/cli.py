@@ -239,7 +239,7 @@ def _verify(given: argparse.Namespace, console: Console) -> int:
 
 
 def _required(options: Options, given: argparse.Namespace) -> Options:
-    """The options with the level that is required, where one is."""
+    """Returns the options with the level that is required, where one is."""
     if not given.require:
         return options
     level = given.level or given.require
@@ -251,7 +251,7 @@ def _required(options: Options, given: argparse.Namespace) -> Options:
 
 
 def _why_none(options: Options) -> str:
-    """What to say where the options select no case."""
+    """Returns what to say where the options select no case."""
     from timberframe_core.ops.definition import registry
 
     ops = [registry.get(name) for name in options.ops if not is_subject(name)]
@@ -329,7 +329,7 @@ def _compare(given: argparse.Namespace, console: Console) -> int:
 
 
 def _write_badges(folder: Path, runs: Sequence[Run]) -> None:
-    """A badge for each level of each device."""
+    """Writes a badge for each level of each device."""
     from timberframe_conformance.reports.badge import badge, badge_name
     from timberframe_conformance.reports.merge import newest
 

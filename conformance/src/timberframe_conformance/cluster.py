@@ -26,7 +26,7 @@ _NUMBERS = itertools.count()
 
 
 def output_shapes(op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> list[tuple[StaticShape, bool]]:
-    """Shapes of the outputs for these inputs, and for each whether it is only a bound."""
+    """Returns shapes of the outputs for these inputs, and for each whether it is only a bound."""
     planned = set(value_positions(op, attrs))
     context = InferenceContext(
         op, "case", attrs, [x.shape for x in arrays], [x if i in planned else None for i, x in enumerate(arrays)],
@@ -44,7 +44,9 @@ def output_shapes(op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[np.ndarr
 def one_node(
     device: Device, op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[np.ndarray]
 ) -> tuple[Cluster, list[np.ndarray]]:
-    """A cluster of one node, and the arrays to run it on; inputs whose values shapes depend on are constants."""
+    """Returns a cluster of one node, and the arrays to run it on; inputs whose values
+    shapes depend on are constants.
+    """
     planned = set(value_positions(op, attrs))
     inputs = [
         Value(i, x.dtype, x.shape, "const" if i in planned else "input", x if i in planned else None)
@@ -102,7 +104,7 @@ def run_on_tensors(
 
 
 def fenced_input(device: Device, x: np.ndarray, fence: str) -> np.ndarray:
-    """A copy of x with one end against an inaccessible page, for a device that borrows host arrays.
+    """Returns a copy of x with one end against an inaccessible page, for a device that borrows host arrays.
 
     It lies as close to the page as the device's `copy_in` allows without a copy: at an element's alignment, or at that
     of the allocator. A device that copies both gets x itself.

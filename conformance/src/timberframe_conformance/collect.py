@@ -48,7 +48,7 @@ def check_names(options: Options) -> None:
 
 
 def collect(target: Target, options: Options) -> Iterator[Case]:
-    """The cases that the options ask for; of two with the same id, which say the same, the first."""
+    """Yields the cases that the options ask for; of two with the same id, which say the same, the first."""
     ops = [op for op in registry.all_ops() if options.wants_op(op.name) and _may_have_cases(op, options)]
     seen: set[str] = set()
     matches = compile_keyword(options.keyword) if options.keyword else None
@@ -73,12 +73,12 @@ def _wanted(options: Options) -> Iterator[Collector]:
 
 
 def _may_have_cases(op: OpDef, options: Options) -> bool:
-    """Whether the levels of the run have cases of the op: networks of the lower ones need few ops."""
+    """Returns whether the levels of the run have cases of the op: networks of the lower ones need few ops."""
     return options.highest_level == LEVELS[-1] or op.name in ops_of(options.highest_level)
 
 
 def find_case(target: Target, case_id: str, options: Options) -> Case:
-    """The case with an id; raises NoSuchCaseError."""
+    """Returns the case with an id; raises NoSuchCaseError."""
     parts = case_id.split("/", 3)
     if len(parts) != 4:
         raise NoSuchCaseError(f"case {case_id!r}: an id reads suite/op/dtypes/detail; `conformance list` prints them")

@@ -27,12 +27,12 @@ class UsageError(Exception):
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Returns how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def worker_processes(given: int | None, url: str) -> int:
-    """How many processes judge a device: as many as given, else one a core.
+    """Returns how many processes judge a device: as many as given, else one a core.
 
     url: of the target that has the device. Several processes may share its variables and memory there: one is the
     default.
@@ -43,12 +43,12 @@ def worker_processes(given: int | None, url: str) -> int:
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """The names in a list with commas."""
+    """Returns the names in a list with commas."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def select(text: str, known: Iterable[str], noun: str) -> tuple[str, ...]:
-    """The names in a list with commas, each of which must be known; UsageError names the others."""
+    """Returns the names in a list with commas, each of which must be known; UsageError names the others."""
     chosen, known = split_names(text), tuple(known)
     unknown = [name for name in chosen if name not in known]
     if unknown:
@@ -57,7 +57,7 @@ def select(text: str, known: Iterable[str], noun: str) -> tuple[str, ...]:
 
 
 def parse_seed(text: str) -> int:
-    """The seed that an option gives: a number, or 'commit' for one that follows from the checked-out commit."""
+    """Returns the seed that an option gives: a number, or 'commit' for one that follows from the checked-out commit."""
     if text == "commit":
         return current_commit("--seed commit") % SEEDS
     if not text.isdecimal():
@@ -77,12 +77,12 @@ def parse_share(text: str) -> tuple[int, int]:
 
 
 def random_seed() -> int:
-    """Another seed each time."""
+    """Returns another seed each time."""
     return random.SystemRandom().randrange(SEEDS)
 
 
 def current_commit(option: str) -> int:
-    """The number of the checked-out commit; UsageError, which names the option, where there is none."""
+    """Returns the number of the checked-out commit; UsageError, which names the option, where there is none."""
     number = commit_number()
     if not number:
         raise UsageError(f"{option}: the current folder is in no git checkout with a commit; a number is required")
@@ -90,7 +90,7 @@ def current_commit(option: str) -> int:
 
 
 def whole(least: int) -> Callable[[str], int]:
-    """What argparse calls for a whole number of at least this; its error names the option."""
+    """Returns what argparse calls for a whole number of at least this; its error names the option."""
 
     def read(text: str) -> int:
         try:
@@ -127,7 +127,7 @@ def require_folders(*files: Path | None) -> None:
 
 
 def duration(text: str) -> float:
-    """What argparse calls for seconds; its error names the option."""
+    """Returns what argparse calls for seconds; its error names the option."""
     try:
         value = float(text)
     except ValueError:
@@ -138,7 +138,7 @@ def duration(text: str) -> float:
 
 
 def writable(option: str, folder: Path) -> Path:
-    """The folder, made if need be; UsageError where files cannot be written into it."""
+    """Returns the folder, made if need be; UsageError where files cannot be written into it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -148,7 +148,7 @@ def writable(option: str, folder: Path) -> Path:
 
 
 def shortened(text: str, length: int) -> str:
-    """The text, cut after a word with "..." if it is longer."""
+    """Returns the text, cut after a word with "..." if it is longer."""
     return text if len(text) <= length else text[: length - 3].rpartition(" ")[0] + "..."
 
 
@@ -179,7 +179,7 @@ def device_settings(given: argparse.Namespace) -> tuple[tuple[str, str], ...]:
 
 
 def open_device(options: Options) -> Target:
-    """The device under test; UsageError where it is absent or its profile cannot be read."""
+    """Returns the device under test; UsageError where it is absent or its profile cannot be read."""
     # Imported late: the help needs no device.
     from timberframe_conformance.profile import ProfileError
     from timberframe_conformance.target import NoSuchDeviceError, open_target
@@ -196,6 +196,6 @@ def open_device(options: Options) -> Target:
 
 
 def cache_folder(name: str) -> Path:
-    """Where a subcommand keeps its findings by default: a folder of the user's cache."""
+    """Returns where a subcommand keeps its findings by default: a folder of the user's cache."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "timberframe" / name

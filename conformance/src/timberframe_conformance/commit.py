@@ -9,7 +9,9 @@ from pathlib import Path
 
 @functools.cache
 def commit_number(folder: Path | None = None) -> int:
-    """The hash of the commit checked out in a folder (default: the current one) as an integer; 0 without git."""
+    """Returns the hash of the commit checked out in a folder (default: the current one) as
+    an integer; 0 without git.
+    """
     command = ["git", "rev-parse", "--verify", "HEAD"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)

@@ -48,7 +48,7 @@ def build(
     fed: bool = True,
     constants: Collection[str] = (),
 ) -> Built:
-    """The graph of one node on the device `spec`.
+    """Returns the graph of one node on the device `spec`.
 
     known: placeholders have static shapes. fed: inputs are placeholders; else, for inputs whose value shapes the result
     unless shapes are unknown, and for those named in `constants`, they are constants.
@@ -81,7 +81,7 @@ def build(
 
 
 def _after(node: Any, reads: list[Any]) -> list[Any]:
-    """The same reads of variables, made once more after a node that changes them."""
+    """Returns the same reads of variables, made once more after a node that changes them."""
     with node.graph.as_default(), node.graph.control_dependencies([node]):
         return [apply_op("ReadVariableOp", [r.op.inputs[0]], {"dtype": r.dtype}) for r in reads]
 
@@ -149,5 +149,5 @@ def call(
 
 
 def flatten(arrays: Sequence[Input]) -> list[np.ndarray]:
-    """The inputs as references take them: list inputs flat."""
+    """Returns the inputs as references take them: list inputs flat."""
     return [x for value in arrays for x in ([value] if isinstance(value, np.ndarray) else value)]

@@ -32,7 +32,7 @@ LONGEST_FOR_A_SECOND_RUN = 1.0
 
 
 def judge_case(case: Case, target: Target) -> Result:
-    """The verdict: pass, fail, unsupported, or waived if the profile has a waiver for the failure."""
+    """Returns the verdict: pass, fail, unsupported, or waived if the profile has a waiver for the failure."""
     result = Result.of(case, "pass")
     start = time.perf_counter()
     target.lookups.begin()
@@ -127,7 +127,7 @@ def _compare_with_dense_inputs(result: Result, case: Case, target: Target) -> No
 
 
 def _ops_of(op: str) -> list[str]:
-    """The ops whose kernels a case of an op is about; none for a case about no op."""
+    """Returns the ops whose kernels a case of an op is about; none for a case about no op."""
     if is_subject(op):
         return []
     found = registry.find(op)
@@ -135,7 +135,10 @@ def _ops_of(op: str) -> list[str]:
 
 
 def cause_of(result: Result, of_op: bool = True) -> str:
-    """A message without what differs from case to case. of_op: failures of different ops have different causes."""
+    """Returns a message without what differs from case to case.
+
+    of_op: failures of different ops have different causes.
+    """
     text = re.sub(r"  \[.*", "", result.message.replace(result.op, "<op>"))
     text = re.sub(r"; only [^;]*", "", text)  # which elements differ
     text = re.sub(r"0x[0-9a-f]+|[-+]?\d[\w.+-]*|\b(nan|inf|True|False)\b", "#", text)

@@ -74,7 +74,7 @@ class Lookups:
             return frozenset(op for op, kernel in self._found.values() if kernel is not None)
 
     def end(self, ops: Iterable[str] = ()) -> Used:
-        """What was looked up since. ops: those that the case is about; none means all that ran."""
+        """Returns what was looked up since. ops: those that the case is about; none means all that ran."""
         if self._registry is not None:
             self._registry.listeners = tuple(n for n in self._registry.listeners if n != self._note)
         wanted = set(ops)
@@ -98,7 +98,9 @@ class Lookups:
         return _since(kernels_noted(self._device.type), self._noted, wanted)
 
     def _translated_by_reference(self, op: str) -> bool:
-        """Whether a device without kernels of an op, such as a compiler, has had it computed by its reference since."""
+        """Returns whether a device without kernels of an op, such as a compiler, has had it
+        computed by its reference since.
+        """
         kernels = self._device.kernels.kernels(op)
         again = times_computed(self._device.type).get(op, 0) > self._computed.get(op, 0)
         return again and all(k.device != self._device.type for k in kernels)

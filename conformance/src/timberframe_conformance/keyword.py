@@ -18,7 +18,7 @@ class KeywordError(ValueError):
 
 
 def compile_keyword(text: str) -> Matcher:
-    """A function that says whether an id matches; upper and lower case are the same. Raises KeywordError."""
+    """Returns a function that says whether an id matches; upper and lower case are the same. Raises KeywordError."""
     parser = _Parser(_TOKENS.findall(text.lower()), text)
     matcher = parser.either()
     if parser.tokens:

@@ -38,7 +38,7 @@ class Options:
     settings: tuple[tuple[str, str], ...] = ()
 
     def wants_level(self, level: str) -> bool:
-        """Whether cases of a level are part of the run."""
+        """Returns whether cases of a level are part of the run."""
         if self.level == "soak":
             return level == "soak"
         if level == "soak":
@@ -56,7 +56,7 @@ class Options:
         return chosen and in_share(op, self.share)
 
     def wants_suite(self, suite: str) -> bool:
-        """Whether cases of a suite are part of the run."""
+        """Returns whether cases of a suite are part of the run."""
         return not self.suites or suite in self.suites
 
     @property
@@ -81,6 +81,6 @@ class Options:
 
 
 def in_share(name: str, share: tuple[int, int]) -> bool:
-    """Whether a name belongs to the kth of n shares (k, n): the same on every machine."""
+    """Returns whether a name belongs to the kth of n shares (k, n): the same on every machine."""
     k, n = share
     return zlib.crc32(name.encode()) % n == k

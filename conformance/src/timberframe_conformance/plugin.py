@@ -48,7 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def options_of(config: pytest.Config) -> Options | None:
-    """The options of the run; None if no device is named, and then the plugin does nothing."""
+    """Returns the options of the run; None if no device is named, and then the plugin does nothing."""
     text = config.getoption("timberframe_options")
     if text:
         return Options.from_json(text)
@@ -120,7 +120,7 @@ class CasesFile(pytest.File):
 
 
 def worker_name() -> str:
-    """The name of this worker process, as xdist gives it."""
+    """Returns the name of this worker process, as xdist gives it."""
     return os.environ.get("PYTEST_XDIST_WORKER", "main")
 
 
@@ -145,7 +145,7 @@ class Runner:
         self._count = 0
 
     def run(self, case: Case) -> Result:
-        """The verdict on a case."""
+        """Returns the verdict on a case."""
         from timberframe_conformance.judge import finish, judge_case
 
         if self._count % FREEZE_EVERY == 0:
@@ -173,7 +173,7 @@ class Runner:
 
 
 def not_run(case: Case) -> Result:
-    """The verdict on a case of an op that hung too often."""
+    """Returns the verdict on a case of an op that hung too often."""
     result = Result.of(case, "timeout")
     result.message = f"{NOT_RUN}: {case.op} hung in {HANGS_BEFORE_GIVING_UP} cases"
     result.cause = f"{case.op}: {NOT_RUN}"  # apart from the hangs themselves, whose messages say where
@@ -205,7 +205,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def report_of(result: Result, location: tuple[str, int | None, str]) -> pytest.TestReport:
-    """A pytest report that carries the result."""
+    """Returns a pytest report that carries the result."""
     outcome: Any = "passed" if result.verdict == "pass" else "failed" if result.verdict in FAILING else "skipped"
     detail: Any = None
     if outcome == "failed":
@@ -219,7 +219,7 @@ def report_of(result: Result, location: tuple[str, int | None, str]) -> pytest.T
 
 
 def result_of(report: pytest.TestReport) -> Result | None:
-    """The result that a report carries; None for reports of other tests."""
+    """Returns the result that a report carries; None for reports of other tests."""
     properties: list[tuple[str, Any]] = report.user_properties
     for name, value in properties:
         if name == PROPERTY:

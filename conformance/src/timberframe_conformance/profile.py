@@ -104,15 +104,15 @@ class Profile:
     path: str = ""
 
     def waiver(self, case_id: str, today: datetime.date | None = None) -> Waiver | None:
-        """The waiver that covers a case and has not expired."""
+        """Returns the waiver that covers a case and has not expired."""
         return next((w for w in self.waivers if w.matches(case_id) and w.in_force(today)), None)
 
     def expired_waiver(self, case_id: str) -> Waiver | None:
-        """The waiver that covered a case until it expired."""
+        """Returns the waiver that covered a case until it expired."""
         return next((w for w in self.waivers if w.matches(case_id) and not w.in_force()), None)
 
     def tolerance(self, op: str, dtype: str, today: datetime.date | None = None) -> Tolerance | None:
-        """The widest tolerance for an op's results of a dtype that has not expired."""
+        """Returns the widest tolerance for an op's results of a dtype that has not expired."""
         found = [t for t in self.tolerances if t.matches(op, dtype) and t.in_force(today)]
         return max(found, key=lambda t: t.ulp, default=None)
 
@@ -134,7 +134,7 @@ class Profile:
 
 
 def load_profile(path: Path | None) -> Profile:
-    """The profile in a file; the empty one without a file. Raises ProfileError."""
+    """Returns the profile in a file; the empty one without a file. Raises ProfileError."""
     if path is None:
         return Profile()
     try:
@@ -194,7 +194,7 @@ def _tolerance(path: Path, entry: Mapping[str, Any]) -> Tolerance:
 def _expiry(
     path: Path, what: str, entry: Mapping[str, Any], keys: Sequence[str], optional: Sequence[str] = ()
 ) -> datetime.date:
-    """When an entry expires that has all these keys, and no others but the optional ones."""
+    """Returns when an entry expires that has all these keys, and no others but the optional ones."""
     missing = [k for k in keys if not entry.get(k)]
     if missing:
         needed = f"{', '.join(keys[:-1])} and {keys[-1]}"

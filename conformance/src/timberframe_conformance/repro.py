@@ -19,7 +19,9 @@ LITERAL_ELEMENTS = 100
 
 
 def array_source(x: np.ndarray) -> str:
-    """An expression for an array, bit for bit, that needs numpy (as np), ml_dtypes, and `unpack` for large ones."""
+    """Returns an expression for an array, bit for bit, that needs numpy (as np), ml_dtypes,
+    and `unpack` for large ones.
+    """
     name = x.dtype.name
     if x.dtype == object:
         return f"np.array({x.ravel().tolist()!r}, dtype=object).reshape({x.shape})"
@@ -36,7 +38,7 @@ def array_source(x: np.ndarray) -> str:
 
 
 def value_source(value: Any) -> str:
-    """An expression for an attr's value."""
+    """Returns an expression for an attr's value."""
     if isinstance(value, DType):
         return f"tf.{value.name}" if value.name != "bool" else "tf.bool"
     if isinstance(value, tuple | list):
@@ -72,7 +74,7 @@ def op_script(
     known: bool = True,
     constants: Collection[str] = (),
 ) -> str:
-    """A script that runs one op on the same inputs, and prints its outputs and the reference's.
+    """Returns a script that runs one op on the same inputs, and prints its outputs and the reference's.
 
     Where the suite is installed, it also prints what is wrong and by how much, and ends with status 1. constants: names
     of inputs that are constants of the graph.

@@ -158,7 +158,7 @@ class Reporter:
         self.errors.append(str(excrepr))
 
     def ordered(self) -> list[Result]:
-        """All results in the order of collection; a case that no worker reached is a crash."""
+        """Returns all results in the order of collection; a case that no worker reached is a crash."""
         result = []
         for case_id in self.ids:
             found = self.results.get(case_id)
@@ -172,7 +172,9 @@ class Reporter:
 
 
 def idle_suites(results: Sequence[Result], options: Options) -> list[str]:
-    """The suites that were asked for and have no case on this device; none where a part of the suite was chosen."""
+    """Returns the suites that were asked for and have no case on this device; none where a
+    part of the suite was chosen.
+    """
     if options.ops or options.keyword or options.share[1] > 1 or options.level != "all":
         return []
     used = {r.suite for r in results}
@@ -184,7 +186,7 @@ def _last_line(text: str) -> str:
 
 
 def _worker_in(report: Any) -> str:
-    """The worker's name from xdist's message: ``worker 'gw1' crashed while running ...``."""
+    """Returns the worker's name from xdist's message: ``worker 'gw1' crashed while running ...``."""
     text = str(report.longrepr)
     return text.split("'")[1] if text.count("'") >= 2 else ""
 

@@ -36,7 +36,9 @@ _COPIED = frozenset({*UNIT_KERNELS, "PlaceholderWithDefault"})
 
 
 def needs_kernel(op: OpDef) -> bool:
-    """Whether a device needs a kernel for the op, or for its `update_op`; the core carries out the others on any."""
+    """Returns whether a device needs a kernel for the op, or for its `update_op`; the core
+    carries out the others on any.
+    """
     return bool(op.update_op) or not (op.role or op.shape_only or op.name in _COPIED)
 
 
@@ -75,11 +77,11 @@ class Target:
         self._supports: dict[tuple[str, Types], str | None] = {}
 
     def session(self, graph: Any, **config: Any) -> Any:
-        """A session on a graph; keyword arguments are SessionConfig's."""
+        """Returns a session on a graph; keyword arguments are SessionConfig's."""
         return tf.Session(self.url, graph=graph, config=tf.SessionConfig(**{**self.config, **config}))
 
     def passes(self) -> list[str]:
-        """The names of the passes that its sessions have."""
+        """Returns the names of the passes that its sessions have."""
         plugins = [p.name for p in loader.registry.load(self.config.get("plugins"))]
         return [p.name for p in loader.registry.passes.selected(plugins, {})]
 
@@ -89,7 +91,7 @@ class Target:
             tf.Session.reset(self.url)
 
     def supports(self, op: OpDef, types: Types) -> str | None:
-        """None if the device has a kernel for an op in these dtypes, else why not."""
+        """Returns None if the device has a kernel for an op in these dtypes, else why not."""
         if not needs_kernel(op):
             return None if self.holds(op, types) else self._absent_dtype(op, types)
         if op.update_op:
@@ -102,7 +104,9 @@ class Target:
         return self._supports[key]
 
     def _answer(self, op: OpDef, types: Types) -> str | None:
-        """None if the device takes a node of the op with the attrs of any sample, else why not that of the first."""
+        """Returns None if the device takes a node of the op with the attrs of any sample, else
+        why not that of the first.
+        """
         first = None
         for chosen in _sample_attrs(op.name):
             answer = self.declines(op, types, chosen)
@@ -112,7 +116,9 @@ class Target:
         return first
 
     def declines(self, op: OpDef, types: Types, attrs: Mapping[str, Any]) -> str | None:
-        """Why the device takes no node of the op with these attrs, whatever the shapes; None if it may take one."""
+        """Returns why the device takes no node of the op with these attrs, whatever the
+        shapes; None if it may take one.
+        """
         key = question_key(op.name, [dtype for _, dtype in types])
         refused = why_unasked(op.name, key)
         if refused is not None:
@@ -130,7 +136,7 @@ class Target:
         return asked(question_key(op.name, [dtype for _, dtype in types]))
 
     def holds(self, op: OpDef, types: Types) -> bool:
-        """Whether the device declares the dtypes of the tensors that an op moves: `breadth` asks for no others.
+        """Returns whether the device declares the dtypes of the tensors that an op moves: `breadth` asks for no others.
 
         What the op is planned by, such as axes, stays on the host.
         """
@@ -158,11 +164,13 @@ class Target:
         self.broken.clear()
 
     def statistics(self) -> AllocatorStatistics:
-        """The statistics of the device's allocator."""
+        """Returns the statistics of the device's allocator."""
         return self.device.allocator.statistics()
 
     def settled(self, before: AllocatorStatistics) -> AllocatorStatistics:
-        """The allocator's statistics after garbage collection, which is slow and therefore done only if it matters."""
+        """Returns the allocator's statistics after garbage collection, which is slow and
+        therefore done only if it matters.
+        """
         now = self.statistics()
         if now.live > before.live or now.used > before.used:
             gc.collect()
@@ -171,7 +179,10 @@ class Target:
 
 
 def probe(device: Device, op: OpDef, types: Types, chosen: Mapping[str, Any]) -> KernelNode:
-    """A node of the op in these dtypes, without shapes, as the placer asks about it. chosen: the attrs that are set."""
+    """Returns a node of the op in these dtypes, without shapes, as the placer asks about it.
+
+    chosen: the attrs that are set.
+    """
     attrs = {n: a.default for n, a in op.attrs.items() if not a.required}
     attrs |= {n: attr_value(op.attrs[n].kind, v) for n, v in chosen.items()} | as_attrs(types)
     held = attrs.get("dtype", attrs.get("T")) if op.reads or op.updates else None  # in place of handles
@@ -188,7 +199,7 @@ def probe(device: Device, op: OpDef, types: Types, chosen: Mapping[str, Any]) ->
 
 @functools.lru_cache(maxsize=4096)
 def _sample_attrs(op: str) -> Sequence[Mapping[str, Any]]:
-    """The attrs that the op's samples set, each combination once."""
+    """Returns the attrs that the op's samples set, each combination once."""
     found: list[Mapping[str, Any]] = []
     for sample in registry.get(op).samples():
         if sample.attrs not in found:
@@ -197,7 +208,7 @@ def _sample_attrs(op: str) -> Sequence[Mapping[str, Any]]:
 
 
 def _raised(device: Device, e: Exception) -> str:
-    """What a question to the device raised; the registry of kernels names plugin and kernel itself."""
+    """Returns what a question to the device raised; the registry of kernels names plugin and kernel itself."""
     if isinstance(e, OpError):
         return str(e)
     frame = traceback.extract_tb(e.__traceback__)[-1]
@@ -214,7 +225,8 @@ def _numpy(arg: Any, types: Types) -> Any:
 
 
 def open_target(options: Options) -> Target:
-    """The device that the options name, with its profile and, where one is asked for, a known bug in its kernels.
+    """Returns the device that the options name, with its profile and, where one is asked for, a
+    known bug in its kernels.
 
     The SDK's reference device is there without a plugin, under the name `reference`, and its devices in other processes
     under `process:<number of processes>`. `names.py` has the rule of names.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Adds what the command takes."""
     parser.add_argument("--device", required=True, metavar="NAME", help="the device's name, such as acme or acme:1")
     parser.add_argument("--level", default="training", choices=LEVELS, help="the level to reach (default: training)")
     parser.add_argument("--timeout", type=duration, default=DEFAULT_TIMEOUT, metavar="S", help="seconds for one case")
@@ -45,7 +45,7 @@ class Item:
 
 
 def items(results: Iterable[Result]) -> list[Item]:
-    """What results say is missing or wrong: several inputs of one op with the same cause are one item."""
+    """Returns what results say is missing or wrong: several inputs of one op with the same cause are one item."""
     found: dict[tuple[str, str], Item] = {}
     for r in results:
         why = r.message if r.verdict == "unsupported" else f"{r.verdict}: {r.message}"
@@ -57,7 +57,7 @@ def items(results: Iterable[Result]) -> list[Item]:
 
 
 def _attrs(r: Result) -> str:
-    """The attrs that the id shows, or the name of a network."""
+    """Returns the attrs that the id shows, or the name of a network."""
     detail = r.id.rsplit("/", 1)[-1]
     return detail if r.op == "Model" else " ".join(part for part in detail.split("-") if "=" in part)
 
@@ -95,7 +95,7 @@ def _todo(given: argparse.Namespace, console: Console) -> int:
 
 
 def _fallbacks(target: Target) -> Iterator[Item]:
-    """The ops that the device has computed by references, each with the dtypes."""
+    """Yields the ops that the device has computed by references, each with the dtypes."""
     from timberframe_conformance.suites.choice import has_kernel
     from timberframe_conformance.suites.forward import supported
     from timberframe_conformance.target import probe
@@ -112,6 +112,6 @@ def _fallbacks(target: Target) -> Iterator[Item]:
 
 
 def _open(done: Run, level: str) -> list[Result]:
-    """What keeps a level from being reached. Networks as a whole cannot run before all that they call can."""
+    """Returns what keeps a level from being reached. Networks as a whole cannot run before all that they call can."""
     found = [r for r in done.results if r.level == level and (r.verdict in FAILING or is_missing(r))]
     return [r for r in found if r.op != "Model"] or found

@@ -47,14 +47,14 @@ class Twin:
         self._nodes: list[tuple[Any, list[Value]]] = []  # with their inputs, in the order in which they were added
 
     def feed(self, x: np.ndarray) -> Value:
-        """A placeholder that is fed x."""
+        """Returns a placeholder that is fed x."""
         with self.graph.as_default(), device_scope(self.target.spec):
             tensor = apply_op("Placeholder", (), {"dtype": as_dtype(x.dtype), "shape": x.shape})
         self.feeds[tensor] = x
         return Value(tensor, widen(x), x)
 
     def constant(self, x: Any, dtype: str = "int32") -> Value:
-        """A constant."""
+        """Returns a constant."""
         array = np.asarray(x, as_dtype(dtype).numpy)
         with self.graph.as_default(), device_scope(self.target.spec):
             tensor = apply_op("Const", (), {"value": array, "dtype": as_dtype(dtype)})
@@ -67,7 +67,7 @@ class Twin:
         attrs: Mapping[str, Any] | None = None,
         spec: str = "",
     ) -> Value:
-        """A node; returns its first output. spec: another device."""
+        """Returns a node; returns its first output. spec: another device."""
         return self.outputs(name, inputs, attrs, spec)[0]
 
     def outputs(
@@ -77,7 +77,7 @@ class Twin:
         attrs: Mapping[str, Any] | None = None,
         spec: str = "",
     ) -> list[Value]:
-        """A node; returns all its outputs."""
+        """Returns a node; returns all its outputs."""
         given = [[v.tensor for v in x] if isinstance(x, Sequence) else x.tensor for x in inputs]
         flat = [v for x in inputs for v in (x if isinstance(x, Sequence) else [x])]
         with self.graph.as_default(), device_scope(spec or self.target.spec):

@@ -79,7 +79,7 @@ class Bench:
         return (self.workshop.tree / HEADERS).resolve() if self.headers else self.workshop.stage
 
     def _known(self, what: str, record: partial[Uses]) -> Uses:
-        """The result of a recording, from its file unless a source has changed."""
+        """Returns the result of a recording, from its file unless a source has changed."""
         path = self.workshop.folder / f"{self.device}-{what}.json"
         stamp = revision(STAMPS[what, self.headers])
         if path.exists():
@@ -94,13 +94,13 @@ class Bench:
         return dict(found)
 
     def choose(self, seed: str, number: int) -> tuple[str, Fault]:
-        """The fault of this number: its kind, and then one of that kind in any file."""
+        """Returns the fault of this number: its kind, and then one of that kind in any file."""
         rng = random.Random(f"{seed}/{number}")
         kind = rng.choice(sorted({fault.kind for _, fault in self.faults}))
         return rng.choice([(path, fault) for path, fault in self.faults if fault.kind == kind])
 
     def trial(self, path: str) -> Trial:
-        """What a fault in this file could change."""
+        """Returns what a fault in this file could change."""
         if self.headers:
             users = self._ops.get(str(Path(path).relative_to(HEADERS)), [])
             return Trial(self.device, self._changed, frozenset(users), (HEADER_TESTS,), self.thorough)
@@ -150,7 +150,7 @@ class Bench:
         result.details = found
 
     def _fails_without(self, by: str, trial: Trial) -> bool:
-        """Whether a case of DEVICE_SUITES, after those before it, or a test fails here without a fault, too."""
+        """Returns whether a case of DEVICE_SUITES, after those before it, or a test fails here without a fault, too."""
         is_test = ".py::" in by
         if self.headers or by in self._broken or not (is_test or by.startswith(tuple(DEVICE_SUITES))):
             return False
@@ -204,7 +204,7 @@ def _new(options: argparse.Namespace, bench: Bench, ledger: Ledger) -> Iterator[
 
 
 def _repeat(options: argparse.Namespace, bench: Bench, ledger: Ledger) -> Iterator[Chosen]:
-    """The chosen faults that are still in the sources, even if on another line."""
+    """Yields the chosen faults that are still in the sources, even if on another line."""
     now = {(path, f.text, f.column, f.before, f.after): f for path, f in bench.faults}
     for r in [r for r in ledger.results if options.again in (r.verdict, f"{r.seed}/{r.number}")]:
         fault = now.get((r.file, r.fault.text, r.fault.column, r.fault.before, r.fault.after))

@@ -13,7 +13,7 @@ from typing import Any
 
 
 def in_child(function: Callable[[], Any], log: Path, seconds: float, gigabytes: float = 8) -> tuple[Any, str]:
-    """What the function returned, as JSON carries it, or None and how its process ended: "" where it returned.
+    """Returns what the function returned, as JSON carries it, or None and how its process ended: "" where it returned.
 
     log: file for all that the process writes. seconds: time, after which it and its own children are killed.
     """
@@ -56,7 +56,7 @@ def _available(reader: int) -> bytes:
 
 
 def _run(function: Callable[[], Any], log: Path, writer: int, gigabytes: float) -> None:
-    """The child's side; it never returns."""
+    """Runs the child's side, and never returns."""
     status = 1
     try:
         os.setpgrp()

@@ -42,19 +42,19 @@ class Fault:
     column: int = 0
 
     def describe(self) -> str:
-        """One line: what becomes what."""
+        """Returns one line: what becomes what."""
         shorter = [re.sub(r"\s*\\?\n\s*", " ", s) for s in (self.before, self.after)]
         return f"{self.kind}: {shorter[0]!r} -> {shorter[1].strip()!r}"
 
 
 def find_faults(source: bytes) -> list[Fault]:
-    """All faults that can be put into a source, in its order."""
+    """Returns all faults that can be put into a source, in its order."""
     found = list(_in_tree(source, _PARSER.parse(source).root_node, 0))
     return sorted(found, key=lambda f: (f.start, f.end, f.kind, f.after))
 
 
 def apply_fault(source: bytes, fault: Fault) -> bytes:
-    """The source with a fault in it; what was there must be what the fault was made for."""
+    """Returns the source with a fault in it; what was there must be what the fault was made for."""
     assert source[fault.start : fault.end] == fault.before.encode()
     return source[: fault.start] + fault.after.encode() + source[fault.end :]
 
@@ -118,7 +118,7 @@ def _at(source: bytes, node: Node, base: int) -> Iterator[Fault]:
 
 
 def _is_value(node: Node) -> bool:
-    """Whether it is the body of a macro that stands for a value: without it, nothing compiles."""
+    """Returns whether it is the body of a macro that stands for a value: without it, nothing compiles."""
     return (node.text or b"")[-1:] != b";" and any(c.type in _VALUES for c in node.children)
 
 

@@ -51,7 +51,7 @@ class Ledger:
                 self.results.append(Result(**{**entry, "fault": Fault(**entry["fault"])}))
 
     def numbers(self, seed: str) -> set[int]:
-        """The numbers of a seed that have a result."""
+        """Returns the numbers of a seed that have a result."""
         return {r.number for r in self.results if r.seed == seed}
 
     def add(self, result: Result) -> None:
@@ -61,7 +61,7 @@ class Ledger:
         self.path.write_text(json.dumps([asdict(r) for r in self.results], indent=1) + "\n")
 
     def summary(self) -> str:
-        """How many of each verdict, and the share of those killed among all that are not equivalent."""
+        """Returns how many of each verdict, and the share of those killed among all that are not equivalent."""
         counts = Counter(r.verdict for r in self.results)
         verdicts = ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v])
         tried = counts["killed"] + counts["survived"] + counts["unfinished"]
@@ -84,5 +84,5 @@ class Judged:
         return list(self._reasons)
 
     def reason(self, file: str, fault: Fault) -> str | None:
-        """Why a fault changes no result, where somebody found that."""
+        """Returns why a fault changes no result, where somebody found that."""
         return self._reasons.get((file, fault.text, fault.column, fault.before, fault.after))

@@ -60,7 +60,7 @@ class Trial:
         return {"cases": tried} | (_run_tests(self.tests, self.skip) if self.tests else {"by": ""})
 
     def cases(self, target: Any) -> Iterator[Case]:
-        """What is judged, in this order."""
+        """Yields what is judged, in this order."""
         if self.last == NO_CASE:
             return
         ops = tuple({user.split("/")[0] for user in self.users})
@@ -74,12 +74,12 @@ class Trial:
 
 
 def refused(found: dict[str, Any]) -> bool:
-    """Whether a trial failed because a driver could not compile a source."""
+    """Returns whether a trial failed because a driver could not compile a source."""
     return "the driver refuses a source" in found.get("message", "")
 
 
 def take(device: str, changed: Path) -> None:
-    """Has this process use the CPU's package that lies in a folder, or, for OpenCL, the headers in it."""
+    """Makes this process use the CPU's package that lies in a folder, or, for OpenCL, the headers in it."""
     if device == "cpu":
         sys.path.insert(0, str(changed))
         return
@@ -137,6 +137,6 @@ def _run_tests(tests: Sequence[str], skip: frozenset[str]) -> dict[str, Any]:
 
 
 def last_step(log: Path) -> str:
-    """The case or test that a log names last."""
+    """Returns the case or test that a log names last."""
     lines = log.read_text(errors="replace").splitlines()
     return next((line[5:] for line in reversed(lines) if line.startswith(("case ", "test "))), "the start")

@@ -69,7 +69,7 @@ class _Recorder:
 
 
 def _closure(source: str, folder: Path) -> set[str]:
-    """The accelerators' headers that a source includes, and those that these include."""
+    """Returns the accelerators' headers that a source includes, and those that these include."""
     found: set[str] = set()
     waiting = _INCLUDE.findall(source)
     while waiting:

@@ -35,18 +35,18 @@ _ENTRY = re.compile(r'\{((?:"\w+"\s*)+),\s*(\w+)\}')  # a name of one or more li
 
 
 def digest(path: Path) -> str:
-    """The hash of a file's bytes."""
+    """Returns the hash of a file's bytes."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def revision(path: Path | str) -> str:
-    """The hash of what the checked-out commit holds at a path; its own for no path."""
+    """Returns the hash of what the checked-out commit holds at a path; its own for no path."""
     command = ["git", "rev-parse", f"HEAD:{path}" if path else "HEAD"]
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def table_entries(text: str) -> list[str]:
-    """The kernels in the tables of a preprocessed source: their functions, which are named as they are."""
+    """Returns the kernels in the tables of a preprocessed source: their functions, which are named as they are."""
     found = ((re.sub(r'["\s]', "", name), function) for name, function in _ENTRY.findall(text))
     return [function for name, function in found if name == function]
 
@@ -80,14 +80,14 @@ class Workshop:
                 old.unlink()
 
     def sources(self, headers: bool) -> list[Path]:
-        """The files that get faults, relative to the checkout: what the CPU's kernels are compiled of, or the
+        """Returns the files that get faults, relative to the checkout: what the CPU's kernels are compiled of, or the
         accelerators' headers."""
         folders = [HEADERS] if headers else [CSRC, SDK_HEADERS]
         files = (file for folder in folders for file in (self.tree / folder).rglob("*"))
         return sorted(f.relative_to(self.tree) for f in files if f.suffix in (".c", ".h", ".inc"))
 
     def read(self, path: Path) -> bytes:
-        """A source as it was when the copy was made."""
+        """Returns a source as it was when the copy was made."""
         return (self.tree / path).read_bytes()
 
     @contextmanager
@@ -118,7 +118,7 @@ class Workshop:
             raise RuntimeError(f"meson cannot configure the copy of the sources:\n{done.stdout[-4000:]}")
 
     def compilations(self) -> list[dict[str, str]]:
-        """The commands that compile C: command, directory, file and output, the files from the directory on."""
+        """Returns the commands that compile C: command, directory, file and output, the files from the directory on."""
         entries = json.loads((self._build / "compile_commands.json").read_text())
         return [entry for entry in entries if entry["file"].endswith(".c")]
 
@@ -155,7 +155,9 @@ class Workshop:
     # Which kernels a source holds
 
     def kernels(self) -> dict[str, list[str]]:
-        """The names of the kernels in the tables of each source, and for each header of the sources that include it."""
+        """Returns the names of the kernels in the tables of each source, and for each header of
+        the sources that include it.
+        """
         by_object: dict[str, list[str]] = {}
         for entry in self.compilations():
             command = shlex.split(entry["command"])
@@ -180,7 +182,7 @@ class Workshop:
         return {file: sorted(names) for file, names in found.items()}
 
     def _served(self, by_object: dict[str, list[str]]) -> dict[str, set[str]]:
-        """The kernels of each object: those in its own tables, and those of objects that call its functions."""
+        """Returns the kernels of each object: those in its own tables, and those of objects that call its functions."""
         defined: dict[str, set[str]] = {}
         wanted: dict[str, set[str]] = {}
         for name in by_object:

@@ -12,7 +12,8 @@ REAL_KINDS = "biufV"
 
 
 def cast_exactly(array: np.ndarray, dtype: DType) -> np.ndarray:
-    """The array in a dtype: floating dtypes round, others must hold each value; InvalidTypeError where they do not.
+    """Returns the array in a dtype: floating dtypes round, others must hold each value;
+    InvalidTypeError where they do not.
 
     TensorFlow casts as NumPy does, and wraps, cuts off or takes for true what the dtype does not hold.
     """

@@ -19,7 +19,7 @@ ACCELERATORS = "ACCELERATORS"
 
 
 def _frozen(mapping: Any, what: str, kinds: tuple[type, ...], upper: bool = True) -> Mapping[str, Any]:
-    """A read-only copy; raises InvalidArgumentError unless it maps strings to values of these types."""
+    """Returns a read-only copy; raises InvalidArgumentError unless it maps strings to values of these types."""
     if not isinstance(mapping, Mapping):
         raise InvalidArgumentError(f"SessionConfig.{what} is {mapping!r}; a mapping is required")
     for key, value in mapping.items():
@@ -139,14 +139,14 @@ class SessionConfig:
 
     @classmethod
     def of(cls, config: Any) -> SessionConfig:
-        """The settings that `config` means: a SessionConfig, a ConfigProto (ours or TensorFlow's), or None."""
+        """Returns the settings that `config` means: a SessionConfig, a ConfigProto (ours or TensorFlow's), or None."""
         if config is None:
             return cls()
         return config if isinstance(config, SessionConfig) else cls.from_proto(config)
 
     @classmethod
     def from_proto(cls, proto: Any) -> SessionConfig:
-        """The settings of a ConfigProto. What it says about GPUs holds for all accelerators.
+        """Returns the settings of a ConfigProto. What it says about GPUs holds for all accelerators.
 
         Raises InvalidArgumentError if it is no ConfigProto or a value is out of range.
         """
@@ -164,7 +164,9 @@ class SessionConfig:
         )
 
     def allows(self, device: str) -> bool:
-        """Whether device_filters let the session use a device of a cluster, or any of a task; device: its full name."""
+        """Returns whether device_filters let the session use a device of a cluster, or any of a
+        task; device: its full name.
+        """
         found, specs = DeviceSpec.from_string(device), [DeviceSpec.from_string(f) for f in self.device_filters]
         if found.device_type is None:
             specs = [spec.of_same_task() for spec in specs]
@@ -176,12 +178,12 @@ def _session_config(settings: Mapping[str, Any]) -> SessionConfig:
 
 
 def _plain(value: Any) -> Any:
-    """The value with dicts in place of mappings of any kind."""
+    """Returns the value with dicts in place of mappings of any kind."""
     return {key: _plain(item) for key, item in value.items()} if isinstance(value, Mapping) else value
 
 
 def _accelerator_memory(message: Any) -> dict[str, int | float]:
-    """The limit for accelerators. `allow_growth` has no effect: devices take memory as it is needed."""
+    """Returns the limit for accelerators. `allow_growth` has no effect: devices take memory as it is needed."""
     limit: dict[str, int | float] = {}
     for options in (message.gpu_options, message.pluggable_device_options):
         if options.per_process_gpu_memory_fraction:
@@ -255,7 +257,7 @@ class RunOptions:
 
     @classmethod
     def of(cls, options: Any) -> RunOptions:
-        """The options that `options` means: a RunOptions, TensorFlow's message of that name, or None."""
+        """Returns the options that `options` means: a RunOptions, TensorFlow's message of that name, or None."""
         if options is None:
             return cls()
         if isinstance(options, RunOptions):
@@ -281,7 +283,7 @@ class RunMetadata:
         return self.trace or {}
 
     def SerializeToString(self) -> bytes:  # noqa: N802 - the message's name
-        """The trace and the partition graphs as the bytes of TensorFlow's RunMetadata message."""
+        """Returns the trace and the partition graphs as the bytes of TensorFlow's RunMetadata message."""
         from timberframe_core.graphdef.run_metadata import run_metadata_message
 
         message = run_metadata_message(self.trace, self.partition_graphs)

@@ -86,7 +86,7 @@ class DType:
         return self.base_dtype not in (resource, variant)
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether it is the same dtype, reference marks aside."""
+        """Returns whether it is the same dtype, reference marks aside."""
         return self.base_dtype is as_dtype(other).base_dtype
 
     @property
@@ -192,7 +192,7 @@ _BY_NUMPY = {t.numpy: t for t in reversed(_BASE) if t not in QUANTIZED} | {_OBJE
 
 
 def as_dtype(value: Any) -> DType:
-    """The DType for a DType, a TensorFlow name or number, a NumPy dtype or scalar type, or a Python type.
+    """Returns the DType for a DType, a TensorFlow name or number, a NumPy dtype or scalar type, or a Python type.
 
     Python's float is float32, as in TensorFlow. Raises InvalidArgumentError for anything else.
     """

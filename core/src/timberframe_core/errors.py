@@ -210,10 +210,10 @@ CODES: Mapping[int, type[OpError]] = {
 
 
 def exception_type_from_error_code(error_code: int) -> type[OpError]:
-    """The class of a code; KeyError where there is none."""
+    """Returns the class of a code; KeyError where there is none."""
     return CODES[error_code]
 
 
 def error_code_from_exception_type(cls: type[OpError]) -> int:
-    """The code of a class of errors."""
+    """Returns the code of a class of errors."""
     return cls.error_code

@@ -22,7 +22,8 @@ _NOT_THE_PLUGIN = frozenset(
 
 
 def describe_failure(error: BaseException) -> str:
-    """What an exception of a plugin says, where it was raised: ``ValueError: no driver  [acme/__init__.py:12]``.
+    """Returns what an exception of a plugin says, where it was raised: ``ValueError: no
+    driver  [acme/__init__.py:12]``.
 
     UnavailableError, which says that hardware is absent, needs neither type nor place.
     """
@@ -52,7 +53,8 @@ def class_for(error: BaseException) -> type[OpError]:
 
 
 def raised(error: BaseException, skipped: Collection[str] = _NOT_THE_PLUGIN) -> str:
-    """What code of a plugin raised, for the message of a node: ``TypeError: no (raised in launch, kernels.py:49)``.
+    """Returns what code of a plugin raised, for the message of a node: ``TypeError: no (raised in
+    launch, kernels.py:49)``.
 
     skipped: packages whose own calls are not shown where they are the innermost ones.
     """

@@ -25,7 +25,7 @@ _noted: ContextVar[list[str] | None] = ContextVar("timberframe_left_out", defaul
 
 
 def attempt(rewrite: str, fast: Callable[[], T], general: Callable[[], T], errors: bool = False) -> T:
-    """What `fast` returns; if it fails, what `general` returns, and a report.
+    """Returns what `fast` returns; if it fails, what `general` returns, and a report.
 
     rewrite: a name for the report. errors: whether an OpError of `fast` is a failure too; else it is the user's, and is
     raised. An error of `general` is raised as it is, since then the rewrite is not to blame.
@@ -65,7 +65,7 @@ def failures_noted(failures: list[str]) -> Iterator[None]:
 
 
 def _location(error: Exception) -> str:
-    """Where the error was raised."""
+    """Returns where the error was raised."""
     at = error.__traceback__
     if at is None:
         return ""

@@ -28,7 +28,7 @@ def add_library_folder(file: str) -> None:
 
 
 def library_folders() -> tuple[str, ...]:
-    """The folders, each with a separator at its end."""
+    """Returns the folders, each with a separator at its end."""
     return _folders
 
 
@@ -48,7 +48,7 @@ _known = _Known()
 
 @contextmanager
 def same_user_line() -> Iterator[None]:
-    """Has what is made in the block, which is in a function of the library, look for the user's line no further up.
+    """Makes what is made in the block, which is in a function of the library, look for the user's line no further up.
 
     Bodies in bodies are gone through by calls in calls: without it each look would go through all of them.
     """
@@ -62,7 +62,7 @@ def same_user_line() -> Iterator[None]:
 
 
 def user_line() -> Line | None:
-    """The line of the nearest caller that is no library code; None where all callers are."""
+    """Returns the line of the nearest caller that is no library code; None where all callers are."""
     return _line_from(sys._getframe(1))
 
 

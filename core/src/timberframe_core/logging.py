@@ -35,7 +35,7 @@ _counts: dict[tuple[str, int, str], int] = {}
 
 
 def get_logger() -> _logging.Logger:
-    """The logger of the standard library that all messages go through."""
+    """Returns the logger of the standard library that all messages go through."""
     if not _logger.handlers:
         handler = _StandardError()
         handler.setFormatter(_logging.Formatter("%(levelname)s:%(name)s:%(message)s"))
@@ -121,5 +121,5 @@ def set_verbosity(v: int | str) -> None:
 
 
 def get_verbosity() -> int:
-    """The level below which messages are dropped."""
+    """Returns the level below which messages are dropped."""
     return get_logger().getEffectiveLevel()

@@ -38,7 +38,7 @@ def _checks_depth(function: Function) -> Function:
 
 
 def is_nested(seq: Any) -> bool:
-    """Whether `seq` is a structure rather than a leaf."""
+    """Returns whether `seq` is a structure rather than a leaf."""
     return isinstance(seq, (list, tuple, Mapping, *_VIEWS))
 
 

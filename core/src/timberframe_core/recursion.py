@@ -66,5 +66,5 @@ def nested(levels: int) -> Iterator[None]:
 
 
 def levels_of(functions: int) -> int:
-    """How deep so many functions can be nested; 0 for so few that no room need be made."""
+    """Returns how deep so many functions can be nested; 0 for so few that no room need be made."""
     return functions if functions > _FREE_DEPTH else 0

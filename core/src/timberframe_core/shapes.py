@@ -20,7 +20,7 @@ MAX_ELEMENTS = 2**63 - 1
 
 
 def is_static(shape: Shape) -> bool:
-    """Whether rank and all sizes are known."""
+    """Returns whether rank and all sizes are known."""
     return shape is not None and None not in shape
 
 
@@ -33,12 +33,12 @@ def format_shape(shape: Shape) -> str:
 
 
 def num_elements(shape: StaticShape) -> int:
-    """The product of the sizes; 1 for a scalar."""
+    """Returns the product of the sizes; 1 for a scalar."""
     return math.prod(shape)
 
 
 def merge(a: Shape, b: Shape) -> Shape:
-    """What is known when both describe one tensor; raises ValueError where they contradict each other."""
+    """Returns what is known when both describe one tensor; raises ValueError where they contradict each other."""
     if a is None or b is None:
         return b if a is None else a
     if len(a) != len(b):
@@ -47,7 +47,7 @@ def merge(a: Shape, b: Shape) -> Shape:
 
 
 def merge_dim(x: int | None, y: int | None) -> int | None:
-    """What is known when both describe one size; raises ValueError where they differ."""
+    """Returns what is known when both describe one size; raises ValueError where they differ."""
     if x is None or y is None:
         return y if x is None else x
     if x != y:
@@ -56,7 +56,7 @@ def merge_dim(x: int | None, y: int | None) -> int | None:
 
 
 def in_common(shapes: Iterable[Shape]) -> Shape:
-    """What all the shapes have in common, which a tensor that may have any of them is known to have."""
+    """Returns what all the shapes have in common, which a tensor that may have any of them is known to have."""
     first, *others = shapes
     for other in others:
         if first is None or other is None or len(first) != len(other):
@@ -66,14 +66,14 @@ def in_common(shapes: Iterable[Shape]) -> Shape:
 
 
 def compatible(a: Shape, b: Shape) -> bool:
-    """Whether one tensor could have both shapes."""
+    """Returns whether one tensor could have both shapes."""
     if a is None or b is None or a == b:
         return True
     return len(a) == len(b) and all(x is None or y is None or x == y for x, y in zip(a, b, strict=True))
 
 
 def broadcast(a: Shape, b: Shape) -> Shape:
-    """The shape that two operands broadcast to (NumPy's rule); raises ValueError where they cannot."""
+    """Returns the shape that two operands broadcast to (NumPy's rule); raises ValueError where they cannot."""
     if a == b and a is not None and None not in a:
         return a
     if a is None or b is None:
@@ -87,7 +87,7 @@ def broadcast(a: Shape, b: Shape) -> Shape:
 
 
 def broadcast_dim(x: int | None, y: int | None) -> int | None:
-    """The size that two sizes broadcast to; raises ValueError where they cannot."""
+    """Returns the size that two sizes broadcast to; raises ValueError where they cannot."""
     if x == y or y == 1:
         return x
     if x == 1:
@@ -98,7 +98,7 @@ def broadcast_dim(x: int | None, y: int | None) -> int | None:
 
 
 def check_size(shape: Sequence[int]) -> StaticShape:
-    """The sizes as a tuple; raises InvalidArgumentError for a negative size or more than 2^63 - 1 elements."""
+    """Returns the sizes as a tuple; raises InvalidArgumentError for a negative size or more than 2^63 - 1 elements."""
     sizes = tuple(int(d) for d in shape)
     if any(d < 0 for d in sizes):
         raise InvalidArgumentError(f"shape {format_shape(sizes)} has a negative size; sizes are zero or more")
@@ -110,7 +110,7 @@ def check_size(shape: Sequence[int]) -> StaticShape:
 
 
 def check_array(shape: Sequence[int], itemsize: int = 1) -> StaticShape:
-    """The sizes as a tuple; raises InvalidArgumentError where no array can have them.
+    """Returns the sizes as a tuple; raises InvalidArgumentError where no array can have them.
 
     itemsize: bytes of an element. Raises ResourceExhaustedError where all of them need more than 2^63 - 1 bytes.
     """

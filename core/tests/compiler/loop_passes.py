@@ -11,7 +11,7 @@ from timberframe_core import nest
 
 
 def whole_numbers(*shape: int) -> np.ndarray:
-    """Numbers whose sums of products are exact, in whatever order they are added up."""
+    """Returns numbers whose sums of products are exact, in whatever order they are added up."""
     return np.random.default_rng(7).integers(-2, 3, shape).astype(np.float32)
 
 

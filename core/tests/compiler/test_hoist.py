@@ -25,7 +25,9 @@ def network(
     index: Callable[[Any], Any] = lambda t: t,
     goes_on: Callable[..., Any] | None = None,
 ) -> Any:
-    """The states after all steps over x [time, batch, depth], from a state of zeros; step(input, state) gives one."""
+    """Returns the states after all steps over x [time, batch, depth], from a state of zeros;
+    step(input, state) gives one.
+    """
     steps, batch = int(x.shape[0]), int(x.shape[1])
     rows = tf.TensorArray(tf.float32, steps).unstack(x)
     states = tf.TensorArray(tf.float32, steps, element_shape=[batch, UNITS])
@@ -41,7 +43,7 @@ def network(
 
 
 def beside(weights: Any) -> Callable[..., Any]:
-    """A step that multiplies its input beside the state."""
+    """Returns a step that multiplies its input beside the state."""
     return lambda now, h: small(tf.matmul(tf.concat([now, h], 1), weights))
 
 

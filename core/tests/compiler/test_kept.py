@@ -8,7 +8,9 @@ from timberframe_core.compiler.kept import Kept
 
 
 def found_again(keys: int, least: int, most: float) -> int:
-    """How many of so many keys of cost 1 are found where a program goes through them in turn, the tenth time."""
+    """Returns how many of so many keys of cost 1 are found where a program goes through
+    them in turn, the tenth time.
+    """
     kept: Kept[int, str] = Kept(least, most)
     hits = 0
     for turn in range(10):

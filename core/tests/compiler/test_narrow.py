@@ -28,7 +28,7 @@ def weights(variable: bool = False) -> Any:
 
 
 def loop(step: Callable[[Any], Any]) -> Any:
-    """What a loop makes of a state of small whole numbers [rows, depth], which step takes to the next one."""
+    """Returns what a loop makes of a state of small whole numbers [rows, depth], which step takes to the next one."""
     x = tf.constant(whole_numbers(ROWS, DEPTH))
     return tf.while_loop(lambda t, _: t < STEPS, lambda t, h: (t + 1, tf.floormod(step(h), 8.0)), [0, x])[1]
 

@@ -22,7 +22,9 @@ def _own_graph() -> Iterator[None]:
 
 
 def sums(step: Callable[..., Any], start: Any = None, index: Callable[[Any], Any] = lambda t: t) -> tuple[Any, Any]:
-    """What a loop makes of a sum of products and of a state, step(row, state, sum) giving both; and what to feed."""
+    """Returns what a loop makes of a sum of products and of a state, step(row, state, sum)
+    giving both; and what to feed.
+    """
     x = tf.placeholder(tf.float32, [STEPS, BATCH, DEPTH])
     rows = tf.TensorArray(tf.float32, STEPS).unstack(x)
     total = tf.zeros([DEPTH, UNITS]) if start is None else start
@@ -35,7 +37,7 @@ def sums(step: Callable[..., Any], start: Any = None, index: Callable[[Any], Any
 
 
 def following(row: Any, state: Any) -> Any:
-    """A state of small whole numbers."""
+    """Returns a state of small whole numbers."""
     return tf.floormod(3.0 * state + row[:, :1], 8.0)
 
 
@@ -44,7 +46,7 @@ def adding(row: Any, state: Any, total: Any) -> tuple[Any, Any]:
 
 
 def outputs_of(cell: Any) -> tuple[Any, dict[Any, np.ndarray]]:
-    """The outputs of a cell with weights that are the same in each session, and what to feed."""
+    """Returns the outputs of a cell with weights that are the same in each session, and what to feed."""
     x = tf.placeholder(tf.float32, [BATCH, STEPS, DEPTH])
     with tf.variable_scope("cells", initializer=tf.random_uniform_initializer(-1, 1, seed=3)):
         y, _ = tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)

@@ -17,7 +17,7 @@ Check = Callable[..., None]
 
 
 def differences(session: tf.Session, y: Any, x: Any, at: np.ndarray) -> np.ndarray:
-    """The derivatives of the scalar y with respect to each element of x."""
+    """Returns the derivatives of the scalar y with respect to each element of x."""
     found = np.zeros_like(at)
     for i in np.ndindex(at.shape):
         change = np.zeros_like(at)

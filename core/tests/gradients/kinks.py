@@ -220,7 +220,7 @@ Orders = list[list[np.ndarray | None]]
 
 
 def dtypes(expression: str) -> list[str]:
-    """The dtypes to try an expression in."""
+    """Returns the dtypes to try an expression in."""
     return ["float32"] if any(name in expression for name in FLOAT32_ALONE) else ["float64", "float32"]
 
 
@@ -231,7 +231,7 @@ def weights(x: Any) -> np.ndarray:
 
 
 def gradients(tf: Any, expression: str, dtype: str) -> Orders:
-    """The gradients of first and of second order by each variable; None where there is none.
+    """Returns the gradients of first and of second order by each variable; None where there is none.
 
     The result is weighted by `weights`; for the second order, the first one's gradients are, and added up.
     """

@@ -92,7 +92,9 @@ def run(fetches: Any) -> Any:
 
 
 def gradient_of_rows(build: Build, x: Any) -> tuple[Any, Any]:
-    """The gradient of rows 1, 0 and 1 of build(x), weighted: by way of slices, and by a product that needs none."""
+    """Returns the gradient of rows 1, 0 and 1 of build(x), weighted: by way of slices, and by
+    a product that needs none.
+    """
     y = build(tf, x)
     rank = len(y.shape) if y.shape.ndims is not None else 2
     factors = tf.cast(tf.reshape([1.0, 2.0, 4.0], [3] + [1] * (rank - 1)), y.dtype)
@@ -170,7 +172,7 @@ def test_rows_that_a_branch_gathers_stay_rows(name: str, variable: bool) -> None
 
 
 def found_by_differences(build: Any, x: Any, condition: Any) -> Any:
-    """The slopes of a function that is linear in x: what a one in each place of it adds."""
+    """Returns the slopes of a function that is linear in x: what a one in each place of it adds."""
     whole = tf.convert_to_tensor(x)
     ones = np.eye(12, dtype=np.float32).reshape(12, 4, 3)
     slopes = [tf.reduce_sum(build(whole + one, condition) - build(whole, condition)) for one in ones]

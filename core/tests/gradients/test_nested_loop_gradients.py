@@ -16,7 +16,7 @@ Check = Callable[..., None]
 
 
 def nested(depth: int, x: Any, v: Any, count: int = 2) -> Any:
-    """A loop nested `depth` deep, each level of which uses x."""
+    """Returns a loop nested `depth` deep, each level of which uses x."""
     if depth == 0:
         return tf.sin(v) * x
     return tf.while_loop(lambda i, _: i < count, lambda i, v: (i + 1, nested(depth - 1, x, v, count)), (0, v))[1]

@@ -14,7 +14,7 @@ tf: Any = timberframe  # its functions take anything that converts to a tensor
 
 
 def gradients_at(build: Callable[..., Any], *values: Any) -> list[np.ndarray]:
-    """The gradients of the sum of what `build` makes of float64 tensors of these values."""
+    """Returns the gradients of the sum of what `build` makes of float64 tensors of these values."""
     with tf.Graph().as_default(), tf.Session() as session:
         xs = [tf.placeholder(tf.float64, np.shape(v)) for v in values]
         found: list[np.ndarray] = session.run(tf.gradients(build(*xs), xs), dict(zip(xs, values, strict=True)))
@@ -98,7 +98,7 @@ def test_second_derivative_of_products_of_segments_with_zeros(x: list[float]) ->
 
 
 def slopes_of(build: Callable[..., Any], x: list[float], step: float = 2.0**-20) -> np.ndarray:
-    """The derivatives of the sum of what `build` makes of x by each element, by central differences."""
+    """Returns the derivatives of the sum of what `build` makes of x by each element, by central differences."""
     with tf.Graph().as_default(), tf.Session() as session:
         t = tf.placeholder(tf.float64, np.shape(x))
         total = tf.reduce_sum(build(t))

@@ -48,7 +48,7 @@ def value_from_outside(write: Write) -> Write:
 
 
 def branch_in_a_branch(write: Write) -> Write:
-    """Where p holds: x^3 if the sum is above 0.5, else sin(x); where it does not hold: x^2."""
+    """Returns where p holds: x^3 if the sum is above 0.5, else sin(x); where it does not hold: x^2."""
     placeholder(write)
     write.const("half", np.full((), 0.5))("Greater", "q", "sum", "half", **F64)
     write("Switch", "s", "x", "p", **F64)("Switch", "sq", "q", "p", T=tf.bool)
@@ -59,7 +59,7 @@ def branch_in_a_branch(write: Write) -> Write:
 
 
 def branch_behind_a_branch(write: Write) -> Write:
-    """The second one on the value of the first."""
+    """Returns the second one on the value of the first."""
     branch(write)
     write("Sum", "total", "y", "axis", Tidx=tf.int32, **F64).const("limit", np.full((), 0.3))
     write("Greater", "r", "total", "limit", **F64)("Switch", "u", "y", "r", **F64)
@@ -84,7 +84,7 @@ def source(graph: tf.Graph) -> Any:
 
 
 def second_order(y: Any, x: Any) -> tuple[Any, Any, Any, Any]:
-    """A scalar of y and its gradient; a scalar of that and its gradient."""
+    """Returns a scalar of y and its gradient; a scalar of that and its gradient."""
     total = tf.reduce_sum(y * y)
     first = tf.gradients(total, x)[0]
     further = tf.reduce_sum(tf.sin(first))

@@ -21,7 +21,7 @@ LONG = LARGE // 4 + 1  # elements of float32
 
 
 def graph_def(*constants: tuple[str, np.ndarray]) -> Any:
-    """A GraphDef of constants."""
+    """Returns a GraphDef of constants."""
     made = messages.GraphDef()
     for name, value in constants:
         node = made.node.add(name=name, op="Const")
@@ -33,7 +33,7 @@ def graph_def(*constants: tuple[str, np.ndarray]) -> Any:
 
 
 def imported(graph_def: Any) -> dict[str, np.ndarray]:
-    """The constants of a GraphDef by their names."""
+    """Returns the constants of a GraphDef by their names."""
     with Graph().as_default() as graph:
         import_graph_def(graph_def, name="")
         return {op.name: op.attrs["value"] for op in graph.get_operations()}

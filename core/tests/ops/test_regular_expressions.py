@@ -18,7 +18,7 @@ def run(make: Callable[[], Any]) -> Any:
 
 
 def replaced(text: str | bytes, pattern: str, rewrite: str, everywhere: bool = True) -> bytes:
-    """What both ops give, which must be the same."""
+    """Returns what both ops give, which must be the same."""
     attrs: dict[str, Any] = {"replace_global": everywhere}
     fed = run(lambda: tf.raw_ops.RegexReplace(input=[text], pattern=pattern, rewrite=rewrite, **attrs))
     static = run(lambda: tf.raw_ops.StaticRegexReplace(input=[text], pattern=pattern, rewrite=rewrite, **attrs))

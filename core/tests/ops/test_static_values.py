@@ -20,13 +20,13 @@ def _graph() -> Iterator[None]:
 
 
 def partly_known(*values: int | None) -> Any:
-    """A vector of int32 whose elements the graph knows but for those given as None."""
+    """Returns a vector of int32 whose elements the graph knows but for those given as None."""
     rows = [tf.placeholder(tf.int32, []) if v is None else tf.constant(v) for v in values]
     return tf.stack(rows)
 
 
 def known(tensor: Any) -> list[Any] | None:
-    """The tensor's host value, with None for what is unknown."""
+    """Returns the tensor's host value, with None for what is unknown."""
     value = tensor.host_value
     return None if value is None else [None if x is UNKNOWN else x for x in value.flat]
 

@@ -12,7 +12,7 @@ from timberframe_core.graph.apply import apply_op
 
 
 def gradient_of(build: Any, x: np.ndarray, shape: Any = None) -> Any:
-    """What `tf.gradients` gives for the sum of squares of ``build(x)``, x being of this static shape."""
+    """Returns what `tf.gradients` gives for the sum of squares of ``build(x)``, x being of this static shape."""
     graph = tf.Graph()
     with graph.as_default():
         fed = tf.placeholder(tf.float64, shape)

@@ -49,7 +49,7 @@ def test_feed_given_twice(world) -> None:
 
 
 def bare_handle(world) -> tf.Tensor:
-    """A handle without a tf.Variable, whose read would be its value."""
+    """Returns a handle without a tf.Variable, whose read would be its value."""
     with world.session.graph.as_default():
         return apply_op("VarHandleOp", attrs={"dtype": tf.float32, "shape": ()})
 

@@ -279,7 +279,7 @@ def test_update_runs_though_a_loop_over_what_it_made_needs_no_value_of_it(sessio
 
 
 def growing_beside(x: Any, n: Any) -> Any:
-    """A loop that the executor drives, since one variable grows, with another that it hands on."""
+    """Returns a loop that the executor drives, since one variable grows, with another that it hands on."""
     shapes = [tf.TensorShape([]), tf.TensorShape([None]), x.shape]
     return tf.while_loop(
         lambda i, v, _: i < n, lambda i, v, x: (i + 1, tf.pad(v, [[0, 1]]), x), [0, tf.constant([1.0]), x], shapes

@@ -29,7 +29,7 @@ def array(size: Any = STEPS, **attrs: Any) -> tuple[Any, Any]:
 
 
 def unstacked(x: Any, indices: Any = None, **attrs: Any) -> tuple[Any, Any]:
-    """An array of the rows of x."""
+    """Returns an array of the rows of x."""
     handle, flow = array(tf.shape(x)[0], **attrs)
     indices = tf.range(0, tf.shape(x)[0]) if indices is None else indices
     return handle, apply_op("TensorArrayScatterV3", [handle, indices, x, flow])
@@ -53,7 +53,7 @@ def sums(
     more: Callable[[Any, Any], Any] = lambda t, total: t < STEPS,
     times: int = 1,
 ) -> Any:
-    """The flow of an array to which a loop writes the sums of rows that it reads."""
+    """Returns the flow of an array to which a loop writes the sums of rows that it reads."""
 
     def body(t: Any, total: Any, flow: Any) -> Any:
         for _ in range(times):
@@ -64,7 +64,7 @@ def sums(
 
 
 def is_dense(session: tf.Session, y: Any, feeds: Any) -> bool:
-    """Whether the loop of a graph works on dense tensors, in a program."""
+    """Returns whether the loop of a graph works on dense tensors, in a program."""
     return len(session.explain(y, feeds).rewritten("dense_lists")) == 1
 
 
@@ -102,7 +102,7 @@ def test_elements_that_a_loop_leaves_out_are_zeros_of_their_shape(session: tf.Se
 
 
 def up_to(fed: Any) -> Callable[[Any, Any], Any]:
-    """A condition that holds for one iteration at least, and for as many as are fed."""
+    """Returns a condition that holds for one iteration at least, and for as many as are fed."""
     bound = tf.minimum(STEPS, tf.maximum(1, fed))
     return lambda t, _: t < bound
 

@@ -10,7 +10,7 @@ LOCAL = "/job:localhost/replica:0/task:0"
 
 
 def placed_on(request: str, config: tf.SessionConfig | None = None) -> str:
-    """The full name of the device that runs a node which requests this one."""
+    """Returns the full name of the device that runs a node which requests this one."""
     with tf.Graph().as_default() as graph, tf.device(request):
         y = tf.add(tf.placeholder(tf.float32, ()), 1.0, name="sum")
     with tf.Session(graph=graph, config=config) as session:

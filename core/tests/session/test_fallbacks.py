@@ -38,7 +38,7 @@ every_rewrite = pytest.mark.parametrize(
 
 
 def loop_over_rows() -> tuple[Any, dict[Any, Any]]:
-    """A loop that accumulates in a list, with elementwise ops, equal nodes and constants."""
+    """Returns a loop that accumulates in a list, with elementwise ops, equal nodes and constants."""
     x = tf.placeholder(tf.float32, [3])
     rows = tf.TensorArray(tf.float32, 3).unstack(x)
     scale = tf.constant(2.0) * tf.constant(3.0)

@@ -40,7 +40,7 @@ def switched() -> Any:
 
 
 def running_sum(x: Any, n: Any) -> Any:
-    """The sums of the first 1, 2, ... n elements."""
+    """Returns the sums of the first 1, 2, ... n elements."""
 
     def body(i: Any, total: Any, sums: tf.TensorArray) -> Any:
         return i + 1, total + x[i], sums.write(i, total + x[i])
@@ -129,7 +129,7 @@ def test_all_loops_keep_their_lists_where_the_executor_must_drive_one_of_them() 
 
 
 def summed_in_a_call(n: Any) -> Any:
-    """The running sums of a vector that is fed, by a function that is called."""
+    """Returns the running sums of a vector that is fed, by a function that is called."""
     graph = tf.get_default_graph()
     function = FuncGraph("sums", graph)
     with function.as_default():

@@ -47,7 +47,7 @@ def session() -> Iterator[tf.Session]:
 
 
 def applied(body: Callable[[Any], Any]) -> Any:
-    """The op with this function, on 3."""
+    """Returns the op with this function, on 3."""
     function = FuncGraph("body", get_default_graph())
     with function.as_default():
         function.finish([tf.convert_to_tensor(body(function.add_input(tf.float32, [], "x")))])

@@ -50,7 +50,7 @@ FED = {"given:0": 3.0}
 
 
 def look() -> Any:
-    """The op on what a device computes of a feed of 3."""
+    """Returns the op on what a device computes of a feed of 3."""
     return apply_op(NAME, [tf.placeholder(tf.float32, [], name="given") * 1.0], name="look")
 
 

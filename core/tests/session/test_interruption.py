@@ -18,7 +18,7 @@ from timberframe_core.graph.function import FuncGraph
 
 
 def endless_loop() -> tf.Tensor:
-    """A While that only an interruption ends."""
+    """Returns a While that only an interruption ends."""
     start = tf.placeholder_with_default(np.float32(1.0), [])
     return tf.while_loop(lambda a: tf.less(a, 2.0), lambda a: (a * 1.0,), [start])
 

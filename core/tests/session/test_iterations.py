@@ -20,7 +20,7 @@ def session() -> Iterator[tf.Session]:
 
 
 def gradient_of_power(start: Any, condition: Condition, step: Any = 1) -> Any:
-    """The derivative of x^n at 2, n - 1 being the number of iterations."""
+    """Returns the derivative of x^n at 2, n - 1 being the number of iterations."""
     x = tf.constant(2.0)
     y = tf.while_loop(lambda i, _: condition(i), lambda i, v: (i + step, v * x), (start, x))[1]
     return tf.gradients(y, x)[0]

@@ -32,7 +32,7 @@ def no_executor(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def recurrent(x: Any) -> Any:
-    """A small recurrent network over the rows of x, and all its states."""
+    """Returns a small recurrent network over the rows of x, and all its states."""
     weights = tf.constant([[0.5, -0.3], [0.2, 0.7]], tf.float64)
     return tf.scan(lambda h, row: tf.tanh(tf.matmul([h], weights)[0] + row), x, tf.zeros([2], tf.float64))
 

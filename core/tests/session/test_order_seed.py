@@ -13,7 +13,7 @@ SEEDS = range(4)
 
 
 def order(seed: int | None) -> list[str]:
-    """The nodes of a run with independent parts, in the order in which they ran."""
+    """Returns the nodes of a run with independent parts, in the order in which they ran."""
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [3])
         parts = [tf.tanh(x * float(i), name=f"t{i}") for i in range(8)]

@@ -127,7 +127,7 @@ def in_a_thread(work: Callable[[], Any]) -> tuple[threading.Thread, list[BaseExc
 
 
 def chosen() -> Any:
-    """What a condition that is fed chooses: the handle of one box or of another, and a number."""
+    """Returns what a condition that is fed chooses: the handle of one box or of another, and a number."""
     choose = tf.placeholder(tf.bool, [], name="choose")
     return tf.cond(choose, lambda: [box("a"), 1.0], lambda: [box("b"), 2.0], name="chosen")
 

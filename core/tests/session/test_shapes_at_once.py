@@ -14,7 +14,9 @@ from timberframe_sdk.testing.loaded import loaded_plugin
 
 
 def changing_loop(x: Any) -> Any:
-    """A loop that a kernel runs for three elements and the executor for others; it gives the first three, plus 3."""
+    """Returns a loop that a kernel runs for three elements and the executor for others; it
+    gives the first three, plus 3.
+    """
     shapes = [tf.TensorShape([]), tf.TensorShape([None])]
     return tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y[:3] + 1.0), [tf.constant(0), x], shapes)[1]
 

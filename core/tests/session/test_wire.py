@@ -20,7 +20,7 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 def clusters(build: Callable[[tf.Tensor], Any], shape: tuple[int, ...] = (2, 3)) -> list[Cluster]:
-    """The clusters of what `build` makes of a fed tensor, as they were before passes fused them."""
+    """Returns the clusters of what `build` makes of a fed tensor, as they were before passes fused them."""
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, name="x")
         result = build(x)
@@ -32,7 +32,7 @@ def clusters(build: Callable[[tf.Tensor], Any], shape: tuple[int, ...] = (2, 3))
 
 
 def read(cluster: Cluster) -> Cluster:
-    """The cluster, written and read back."""
+    """Returns the cluster, written and read back."""
     variables: dict[str, Variable] = {}
     streams: dict[str, RandomStream] = {}
     return read_cluster(
@@ -44,7 +44,7 @@ def read(cluster: Cluster) -> Cluster:
 
 
 def facts(cluster: Cluster) -> Any:
-    """All that a cluster says, in values that can be compared; values are numbered in their order."""
+    """Returns all that a cluster says, in values that can be compared; values are numbered in their order."""
     numbers: dict[int, int] = {}
 
     def value(v: Value) -> Any:

@@ -15,12 +15,14 @@ from parameters import described_elsewhere
 
 @cache
 def made() -> dict[str, str]:
-    """All pages; made in a test, since it loads what other files find not loaded when their tests are collected."""
+    """Returns all pages; made in a test, since it loads what other files find not loaded when
+    their tests are collected.
+    """
     return dict(pages())
 
 
 def area(n: int, m: int = 2) -> int:
-    """The area of n x m_squares.
+    """Returns the area of n x m_squares.
 
     n: how many
         in a row.
@@ -54,12 +56,12 @@ def test_parameters_are_a_list() -> None:
 
 
 def volume(n: int, m: int = 2, height: int = 1) -> int:
-    """The volume; n and the others are those of `area`, and height is in metres."""
+    """Returns the volume; n and the others are those of `area`, and height is in metres."""
     return n * m * height
 
 
 def shadow(height: int, m: int = 2) -> int:
-    """The shadow of a volume.
+    """Returns the shadow of a volume.
 
     height: above the ground. m: how many in a column. More is said elsewhere.
     """
@@ -67,12 +69,12 @@ def shadow(height: int, m: int = 2) -> int:
 
 
 def darkness(m: int) -> int:
-    """How dark it is; arguments are as of `shade`."""
+    """Returns how dark it is; arguments are as of `shade`."""
     return m
 
 
 def shade(height: int, m: int) -> int:
-    """The share that is dark; see `shadow` for the arguments."""
+    """Returns the share that is dark; see `shadow` for the arguments."""
     return height * m
 
 

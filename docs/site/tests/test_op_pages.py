@@ -117,7 +117,7 @@ def test_examples_use_their_ops(family: str) -> None:
 
 @cache
 def _ops_of(program: str) -> set[str]:
-    """The ops in the graph of a program and in its functions."""
+    """Returns the ops in the graph of a program and in its functions."""
     graph = tf.Graph()
     with (
         tempfile.TemporaryDirectory() as folder,

@@ -27,7 +27,7 @@ def loaded() -> Iterator[None]:
 
 
 def layer(images: int = 2, channels: int = 4, padding: str = "SAME", strides: int = 1, **attrs: Any) -> Any:
-    """The tensors of a layer by name, and what to feed."""
+    """Returns the tensors of a layer by name, and what to feed."""
     rng = np.random.default_rng(7)
     x = tf.placeholder(tf.float32, [None, 9, 8, 3], name="x")
     filter = tf.constant(rng.standard_normal((3, 2, 3, channels)), tf.float32)
@@ -43,7 +43,7 @@ def run(fetches: Any, feeds: Any, cover: bool = True) -> Any:
 
 
 def explained(fetches: Any, feeds: Any) -> dict[str, Any]:
-    """What runs each node."""
+    """Returns what runs each node."""
     with tf.Session() as session:
         return {k.node: k for k in session.explain(fetches, feeds).kernels}
 

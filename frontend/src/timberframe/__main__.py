@@ -124,7 +124,9 @@ def describe_op(name: str) -> str:
 
 
 def _traits(op: OpDef) -> Iterator[tuple[str, Any]]:
-    """What the definition says of the op beyond its signature, as far as it is plain data and not the default."""
+    """Yields what the definition says of the op beyond its signature, as far as it is plain
+    data and not the default.
+    """
     for f in fields(op):
         value = getattr(op, f.name)
         if value and f.name not in _SHOWN and isinstance(value, (bool, str, tuple, Mapping)):
@@ -138,7 +140,7 @@ def _shown(trait: str, value: Any) -> str:
 
 
 def _dtypes(names: Collection[str]) -> str:
-    """Names of dtypes; where most are among them, those that are not."""
+    """Returns names of dtypes; where most are among them, those that are not."""
     others = [name for name, dtype in BY_NAME.items() if name == dtype.name and not dtype.is_ref and name not in names]
     return ", ".join(names) if len(names) <= len(others) else f"all but {', '.join(others)}"
 

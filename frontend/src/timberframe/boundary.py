@@ -52,7 +52,8 @@ def guard(modules: Iterable[ModuleType], space: str = "") -> None:
 
 
 def guarded(value: Any, name: str, at_home: bool = False) -> Any:
-    """What a module offers for a function or class (another value is offered as it is), which users know by this name.
+    """Returns what a module offers for a function or class (another value is offered as it is),
+    which users know by this name.
 
     A function that has a name already keeps it. at_home: it is offered by the module that defines it.
     """
@@ -72,7 +73,7 @@ def guarded(value: Any, name: str, at_home: bool = False) -> Any:
 
 
 def _public(module: ModuleType) -> list[str]:
-    """The names that a module offers: those of `__all__`, all of a package, or what a module itself defines."""
+    """Returns the names that a module offers: those of `__all__`, all of a package, or what a module itself defines."""
     names = [n for n in getattr(module, "__all__", vars(module)) if not n.startswith("_")]
     own = None if hasattr(module, "__all__") or hasattr(module, "__path__") else module.__name__
     where = {n: getattr(getattr(module, n), "__module__", None) or "" for n in names}
@@ -97,7 +98,7 @@ def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 @cache
 def _folders() -> tuple[str, str, tuple[str, ...]]:
-    """The folders of Python's library, of installed packages, and of those packages that our code calls."""
+    """Returns the folders of Python's library, of installed packages, and of those packages that our code calls."""
     import sysconfig  # here, since these take long and `import timberframe` does without
 
     import google.protobuf
@@ -107,7 +108,9 @@ def _folders() -> tuple[str, str, tuple[str, ...]]:
 
 
 def _arose_inside(traceback: TracebackType | None) -> bool:
-    """Whether an exception came from the function itself: not from its call, and not from functions of the user."""
+    """Returns whether an exception came from the function itself: not from its call, and not
+    from functions of the user.
+    """
     inner = None if traceback is None else traceback.tb_next  # the first entry is `call` itself
     if inner is None:
         return False

@@ -46,7 +46,7 @@ def _error(error: OSError, path: Any) -> OpError:
 
 
 def _of_files(function: F) -> F:
-    """The function, with errors of the operating system as those of `tf.errors`."""
+    """Returns the function, with errors of the operating system as those of `tf.errors`."""
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -59,7 +59,7 @@ def _of_files(function: F) -> F:
 
 
 def path_of(name: Any) -> str:
-    """The path that a name means, as a text."""
+    """Returns the path that a name means, as a text."""
     text = os.fspath(name)
     text = text.decode() if isinstance(text, bytes) else text
     scheme, found, rest = text.partition("://")
@@ -100,20 +100,20 @@ class GFile:
         return self._file
 
     def size(self) -> int:
-        """Its size in bytes."""
+        """Returns its size in bytes."""
         self.flush()
         return Stat(self._name).length
 
     def read(self, n: int = -1) -> Any:
-        """The next n characters or bytes, all that follow for -1."""
+        """Returns the next n characters or bytes, all that follow for -1."""
         return self._opened.read(n)
 
     def readline(self) -> Any:
-        """The next line with its end, empty at the end of the file."""
+        """Returns the next line with its end, empty at the end of the file."""
         return self._opened.readline()
 
     def readlines(self) -> list[Any]:
-        """All lines that follow."""
+        """Returns all lines that follow."""
         return list(self._opened.readlines())
 
     def write(self, file_content: Any) -> None:
@@ -140,7 +140,7 @@ class GFile:
         return True
 
     def tell(self) -> int:
-        """The position."""
+        """Returns the position."""
         return int(self._opened.tell())
 
     def flush(self) -> None:
@@ -164,7 +164,7 @@ class GFile:
         return iter(self._opened)
 
     def __next__(self) -> Any:
-        """The next line with its end; StopIteration at the end of the file."""
+        """Returns the next line with its end; StopIteration at the end of the file."""
         return next(self._opened)
 
     next = __next__

@@ -35,7 +35,7 @@ class UnknownNameError(AttributeError):
 
 
 def lazy_names(module: str, names: Mapping[str, str | Callable[[], Any]]) -> Callable[[str], Any]:
-    """A module's `__getattr__` for these names, which keeps what it found, with the boundary around it.
+    """Returns a module's `__getattr__` for these names, which keeps what it found, with the boundary around it.
 
     names: for each the module that it is, ``module:attribute``, or a function that finds it. Raises UnknownNameError
     for others.

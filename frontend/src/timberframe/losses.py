@@ -43,7 +43,7 @@ class Reduction:
 
     @classmethod
     def all(cls) -> tuple[str, ...]:
-        """Every way."""
+        """Returns every way."""
         return (cls.NONE, cls.SUM, cls.MEAN, cls.SUM_OVER_BATCH_SIZE, cls.SUM_BY_NONZERO_WEIGHTS)
 
     @classmethod
@@ -96,7 +96,9 @@ def compute_weighted_loss(
 
 
 def _count(losses: Tensor, weights: Tensor, reduction: str) -> Any:
-    """What a mean divides by: the sum of the weights, the number of losses, or that of weights that are not 0."""
+    """Returns what a mean divides by: the sum of the weights, the number of losses, or that
+    of weights that are not 0.
+    """
     if reduction == Reduction.MEAN:
         return _total(call_op("Mul", call_op("OnesLike", losses), weights))
     if reduction == Reduction.SUM_OVER_BATCH_SIZE:
@@ -106,7 +108,7 @@ def _count(losses: Tensor, weights: Tensor, reduction: str) -> Any:
 
 
 def _pair(labels: Any, predictions: Any, function: str, dtype: DType | None = float32) -> tuple[Any, Any]:
-    """Both as tensors of a dtype, by default TensorFlow's for losses, None: that of the predictions.
+    """Returns both as tensors of a dtype, by default TensorFlow's for losses, None: that of the predictions.
 
     Their shapes must agree.
     """
@@ -190,7 +192,9 @@ def huber_loss(
     labels: Any, predictions: Any, weights: Any = 1.0, delta: float = 1.0, scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES, reduction: str = _BY_WEIGHTS,
 ) -> Any:  # fmt: skip
-    """Half the squared error up to delta, and linear above (Huber 1964, Robust estimation of a location parameter)."""
+    """Returns half the squared error up to delta, and linear above (Huber 1964, Robust estimation
+    of a location parameter).
+    """
     with name_scope(scope, "huber_loss") as scope:
         wanted, made = _pair(labels, predictions, "huber_loss")
         error: Any = call_op("Abs", made - wanted)
@@ -225,7 +229,7 @@ def sigmoid_cross_entropy(
     multi_class_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: float = 0, scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES, reduction: str = _BY_WEIGHTS,
 ) -> Any:  # fmt: skip
-    """Cross entropy of sigmoid(logits). label_smoothing moves labels towards 1/2 by that part."""
+    """Returns cross entropy of sigmoid(logits). label_smoothing moves labels towards 1/2 by that part."""
     with name_scope(scope, "sigmoid_cross_entropy_loss") as scope:
         wanted, made = _pair(multi_class_labels, logits, "sigmoid_cross_entropy", None)
         if label_smoothing > 0:
@@ -238,7 +242,10 @@ def softmax_cross_entropy(
     onehot_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: float = 0, scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES, reduction: str = _BY_WEIGHTS,
 ) -> Any:  # fmt: skip
-    """Cross entropy of softmax(logits) for each row. label_smoothing moves labels towards 1/classes by that part."""
+    """Returns cross entropy of softmax(logits) for each row.
+
+    label_smoothing moves labels towards 1/classes by that part.
+    """
     with name_scope(scope, "softmax_cross_entropy_loss") as scope:
         wanted, made = _pair(onehot_labels, logits, "softmax_cross_entropy", None)
         if label_smoothing > 0:
@@ -252,7 +259,7 @@ def sparse_softmax_cross_entropy(
     labels: Any, logits: Any, weights: Any = 1.0, scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES, reduction: str = _BY_WEIGHTS,
 ) -> Any:  # fmt: skip
-    """Cross entropy of softmax(logits) for each row, whose label is the number of its class."""
+    """Returns cross entropy of softmax(logits) for each row, whose label is the number of its class."""
     with name_scope(scope, "sparse_softmax_cross_entropy_loss") as scope:
         losses = call_op("SparseSoftmaxCrossEntropyWithLogits", logits, labels)[0]
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
@@ -265,23 +272,23 @@ def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:
 
 
 def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Any]:
-    """The losses of the collection; with `scope` those whose name begins with a match of it."""
+    """Returns the losses of the collection; with `scope` those whose name begins with a match of it."""
     return get_collection(loss_collection, scope)
 
 
 def get_regularization_losses(scope: str | None = None) -> list[Any]:
-    """What regularizers of variables added."""
+    """Returns what regularizers of variables added."""
     return get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
 def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Any:
-    """The sum of what regularizers of variables added; 0 where there are none."""
+    """Returns the sum of what regularizers of variables added; 0 where there are none."""
     found = get_regularization_losses(scope)
     return apply_op("AddN", [found], name=name) if found else convert_to_tensor(0.0)
 
 
 def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None) -> Any:
-    """The sum of all losses, those of regularizers included unless add_regularization_losses is False."""
+    """Returns the sum of all losses, those of regularizers included unless add_regularization_losses is False."""
     found = get_losses(scope)
     if add_regularization_losses:
         found = found + get_regularization_losses(scope)

@@ -195,14 +195,14 @@ def _sizes(tensor: Tensor) -> list[int]:
 
 
 def _stand_in(tensor: Tensor) -> np.ndarray:
-    """An array of the tensor's shape that needs no memory; its value where that is known."""
+    """Returns an array of the tensor's shape that needs no memory; its value where that is known."""
     if tensor.host_value is not None:
         return np.asarray(tensor.host_value)
     return np.broadcast_to(np.zeros((), tensor.dtype.base_dtype.numpy), _sizes(tensor))
 
 
 def _times(run_meta: Any) -> dict[str, int]:
-    """The microseconds of operations by name."""
+    """Returns the microseconds of operations by name."""
     found: dict[str, int] = {}
     if run_meta is None:
         return found

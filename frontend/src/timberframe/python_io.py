@@ -18,7 +18,7 @@ __all__ = ["TFRecordCompressionType", "TFRecordOptions", "TFRecordWriter", "tf_r
 
 
 def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
-    """The records of a TFRecord file, in order. options: a TFRecordOptions, or the compression's name.
+    """Returns the records of a TFRecord file, in order. options: a TFRecordOptions, or the compression's name.
 
     Raises NotFoundError for a file that cannot be read, DataLossError for a damaged one.
     """

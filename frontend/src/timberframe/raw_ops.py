@@ -61,7 +61,7 @@ def _signature(op: _OpDef) -> _inspect.Signature:
 
 
 def _python_name(op: _OpDef, name: str) -> str:
-    """The argument's name: as in TensorFlow's `tf.raw_ops`, keywords of Python end in an underscore."""
+    """Returns the argument's name: as in TensorFlow's `tf.raw_ops`, keywords of Python end in an underscore."""
     return op.python_names.get(name, f"{name}_" if _keyword.iskeyword(name) else name)
 
 
@@ -76,7 +76,7 @@ def _documentation(op: _OpDef) -> str:
 
 
 def _structured(op: _OpDef, made: _Any) -> _Any:
-    """The result of `apply_op`, with several outputs as a named tuple."""
+    """Returns the result of `apply_op`, with several outputs as a named tuple."""
     if isinstance(made, _Operation) or len(op.outputs) == 1:
         return made
     ranges = _arg_ranges(op.outputs, made[0].op.attrs) if made else {a.name: range(0) for a in op.outputs}

@@ -12,22 +12,22 @@ __all__ = ["get_data_files_path", "get_path_to_datafile", "get_root_dir_with_all
 
 
 def get_data_files_path() -> str:
-    """The folder of the module that calls."""
+    """Returns the folder of the module that calls."""
     return os.path.dirname(sys._getframe(1).f_code.co_filename)
 
 
 def get_path_to_datafile(path: str) -> str:
-    """The path of a file that is named relative to the folder of the module that calls."""
+    """Returns the path of a file that is named relative to the folder of the module that calls."""
     return os.path.join(os.path.dirname(sys._getframe(1).f_code.co_filename), path)
 
 
 def get_root_dir_with_all_resources() -> str:
-    """The folder of the program."""
+    """Returns the folder of the program."""
     return os.path.dirname(os.path.abspath(sys.argv[0]))
 
 
 def load_resource(path: str) -> bytes:
-    """The contents of a file below the program's folder; NotFoundError where there is none."""
+    """Returns the contents of a file below the program's folder; NotFoundError where there is none."""
     full = Path(get_root_dir_with_all_resources()) / path
     try:
         return full.read_bytes()

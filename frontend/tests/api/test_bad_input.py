@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("graph")
 
 
 def fed(value: Any) -> Any:
-    """A tensor whose value, and shape, are not known before the run."""
+    """Returns a tensor whose value, and shape, are not known before the run."""
     return tf.placeholder_with_default(np.asarray(value), None)
 
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("graph")
 
 
 def sparse() -> Any:
-    """A matrix with the diagonal 1, 2."""
+    """Returns a matrix with the diagonal 1, 2."""
     return tf.SparseTensor([[0, 0], [1, 1]], [1.0, 2.0], [2, 2])
 
 

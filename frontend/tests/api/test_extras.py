@@ -15,7 +15,7 @@ import timberframe as tf
 
 
 def install(extra: str) -> str:
-    """A pattern for the end of an error that names this extra."""
+    """Returns a pattern for the end of an error that names this extra."""
     return re.escape(f" is not installed; `pip install 'timberframe[{extra}]'` installs what is required")
 
 

@@ -16,7 +16,7 @@ _numbers = itertools.count()
 
 
 def name() -> str:
-    """A name that no other test has registered."""
+    """Returns a name that no other test has registered."""
     return f"OfATest{next(_numbers)}"
 
 

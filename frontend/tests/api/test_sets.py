@@ -19,7 +19,7 @@ def run(fetches: Any) -> Any:
 
 
 def sparse(indices: list[list[int]], values: list[int], shape: list[int]) -> tf.SparseTensor:
-    """One whose indices only the run knows."""
+    """Returns one whose indices only the run knows."""
     known = np.array(indices, np.int64).reshape(-1, len(shape))
     return tf.SparseTensor(tf.placeholder_with_default(known, [None, len(shape)]), values, shape)
 

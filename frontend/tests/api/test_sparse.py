@@ -14,7 +14,7 @@ VALUE = tf.SparseTensorValue([[0, 1], [1, 0]], [5.0, 6.0], [2, 3])
 
 
 def matrix() -> tf.SparseTensor:
-    """A matrix of 2x3 with 5 at [0, 1] and 6 at [1, 0]."""
+    """Returns a matrix of 2x3 with 5 at [0, 1] and 6 at [1, 0]."""
     return tf.SparseTensor.from_value(VALUE)
 
 

@@ -21,7 +21,7 @@ def _graph() -> Iterator[None]:
 
 
 def run(build: Callable[..., Any], *arrays: np.ndarray) -> Any:
-    """What build gives for tensors of unknown rank."""
+    """Returns what build gives for tensors of unknown rank."""
     fed = {tf.placeholder(a.dtype, None): a for a in arrays}
     with tf.Session(graph=tf.get_default_graph()) as session:
         return session.run(build(*fed), fed)

@@ -18,7 +18,7 @@ GRID = {"feature_size": 2, "frequency_skip": 1, "num_frequency_blocks": [3]}
 
 
 def variables(session: tf.Session) -> dict[str, np.ndarray]:
-    """The values of all variables by their names without the scope of the cell."""
+    """Returns the values of all variables by their names without the scope of the cell."""
     return {v.op.name.partition("/")[2]: session.run(v) for v in tf.global_variables()}
 
 

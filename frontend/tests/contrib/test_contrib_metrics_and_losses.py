@@ -72,7 +72,7 @@ def test_pairs_of_elements_that_count(session: tf.Session) -> None:
 
 
 def both(session: tf.Session, made: Any) -> list[Any]:
-    """The update and the value after it."""
+    """Returns the update and the value after it."""
     session.run(tf.local_variables_initializer())
     value, update = made
     return [session.run(update), session.run(value)]

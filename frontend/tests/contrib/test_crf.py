@@ -27,7 +27,7 @@ def scores() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def score(unary: np.ndarray, transitions: np.ndarray, tags: Any) -> float:
-    """The score of a sequence, by the definition."""
+    """Returns the score of a sequence, by the definition."""
     steps = sum(float(unary[t, tag]) for t, tag in enumerate(tags))
     return steps + sum(float(transitions[a, b]) for a, b in itertools.pairwise(tags))
 

@@ -20,7 +20,7 @@ GRADIENTS = [np.array([[0.5, -1.0], [2.0, 0.25]]) * k for k in (1.0, -0.5, 2.0)]
 
 
 def adam(rows: list[int], lazy: bool, nesterov: bool) -> np.ndarray:
-    """The variable after steps by GRADIENTS in these rows. lazy: other rows of the averages stay."""
+    """Returns the variable after steps by GRADIENTS in these rows. lazy: other rows of the averages stay."""
     w, m, v = START.copy(), np.zeros_like(START), np.zeros_like(START)
     for step, values in enumerate(GRADIENTS, 1):
         g = np.zeros_like(w)
@@ -35,7 +35,7 @@ def adam(rows: list[int], lazy: bool, nesterov: bool) -> np.ndarray:
 
 
 def trained(session: tf.Session, optimizer: Any, sparse: bool, **settings: Any) -> np.ndarray:
-    """The variable after steps of an optimizer by GRADIENTS in the rows ROWS."""
+    """Returns the variable after steps of an optimizer by GRADIENTS in the rows ROWS."""
     w = tf.Variable(START)
     values = tf.placeholder(tf.float64, [2, 2])
     gradient = tf.IndexedSlices(values, tf.constant(ROWS), tf.constant(START.shape))

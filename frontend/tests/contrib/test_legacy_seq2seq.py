@@ -27,7 +27,7 @@ def cell() -> Any:
 
 
 def values(session: tf.Session, scope: str) -> dict[str, np.ndarray]:
-    """The values of a scope's variables, by their names in it."""
+    """Returns the values of a scope's variables, by their names in it."""
     return {v.op.name.removeprefix(scope): session.run(v) for v in tf.global_variables()}
 
 

@@ -18,7 +18,7 @@ def global_step(session: tf.Session) -> None:
 
 
 def start(session: tf.Session) -> Any:
-    """A variable [3, 4] and a loss whose gradient is the variable itself."""
+    """Returns a variable [3, 4] and a loss whose gradient is the variable itself."""
     x = tf.get_variable("x", initializer=[3.0, 4.0])
     return x, tf.reduce_sum(tf.square(x)) / 2
 

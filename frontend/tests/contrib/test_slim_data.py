@@ -27,7 +27,7 @@ def png(pixels: np.ndarray) -> bytes:
 
 
 def example(**features: Any) -> bytes:
-    """A serialized Example; each feature is a list of bytes, ints or floats."""
+    """Returns a serialized Example; each feature is a list of bytes, ints or floats."""
     made = tf.train.Example()
     for key, values in features.items():
         feature = made.features.feature[key]
@@ -37,7 +37,7 @@ def example(**features: Any) -> bytes:
 
 
 def decoded(session: tf.Session, handler: Any, features: dict[str, Any], **values: Any) -> Any:
-    """The item that a handler makes of an Example."""
+    """Returns the item that a handler makes of an Example."""
     made = decoder.TFExampleDecoder(features, {"item": handler}).decode(tf.constant(example(**values)))
     return session.run(made[0])
 
@@ -125,7 +125,7 @@ def dataset(tmp_path: Path) -> Any:
 
 
 def labels(session: tf.Session, label: Any) -> list[int]:
-    """All values until the readers have come to the end."""
+    """Returns all values until the readers have come to the end."""
     session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
     coordinator = tf.train.Coordinator()
     threads = tf.train.start_queue_runners(session, coordinator)

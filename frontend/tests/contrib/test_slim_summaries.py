@@ -10,7 +10,7 @@ summaries = tf.contrib.slim.summaries
 
 
 def written(session: tf.Session) -> dict[str, tf.summary.Summary.Value]:
-    """The values of all summaries of the graph, by tag."""
+    """Returns the values of all summaries of the graph, by tag."""
     merged = tf.summary.Summary.FromString(session.run(tf.summary.merge_all()))
     return {value.tag: value for value in merged.value}
 

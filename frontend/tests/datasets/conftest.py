@@ -13,7 +13,7 @@ Elements = Callable[..., list[Any]]
 
 
 def plain(value: Any) -> Any:
-    """A fetched value in lists and Python's numbers."""
+    """Returns a fetched value in lists and Python's numbers."""
     if isinstance(value, dict):
         return {k: plain(v) for k, v in value.items()}
     if isinstance(value, tuple):
@@ -22,7 +22,7 @@ def plain(value: Any) -> Any:
 
 
 def taken(session: tf.Session, element: Any, most: int = 200) -> list[Any]:
-    """What running a tensor or structure gives until the end; errors by the names of their classes."""
+    """Returns what running a tensor or structure gives until the end; errors by the names of their classes."""
     found: list[Any] = []
     while len(found) < most:
         try:

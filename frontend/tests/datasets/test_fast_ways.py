@@ -18,7 +18,7 @@ Dataset = tf.data.Dataset
 
 
 def example(k: int, **more: Any) -> bytes:
-    """An Example whose numbers have as many bytes as k asks for."""
+    """Returns an Example whose numbers have as many bytes as k asks for."""
     feature = {
         "f": tf.train.Feature(float_list=tf.train.FloatList(value=[k, k + 0.5])),
         "i": tf.train.Feature(int64_list=tf.train.Int64List(value=[k * 1000, -k, k])),

@@ -175,7 +175,7 @@ def test_equal_histories_have_equal_positions() -> None:
 
 
 def trained(folder: str, steps: int) -> Any:
-    """The weights after so many steps in all, with dropout, shuffling and threads; those made before go on."""
+    """Returns the weights after so many steps in all, with dropout, shuffling and threads; those made before go on."""
     with tf.Graph().as_default():
         tf.set_random_seed(3)
         tf.train.get_or_create_global_step()

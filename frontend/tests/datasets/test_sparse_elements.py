@@ -16,7 +16,7 @@ def sparse(indices: list[Any], values: list[Any], shape: list[int]) -> tf.Sparse
 
 
 def dense(session: tf.Session, dataset: Any) -> list[Any]:
-    """The elements, which are sparse tensors, made dense."""
+    """Returns the elements, which are sparse tensors, made dense."""
     following = dataset.make_one_shot_iterator().get_next()
     assert isinstance(following, tf.SparseTensor)
     made, found = tf.sparse_tensor_to_dense(following), []
@@ -99,7 +99,7 @@ def test_what_they_cannot_do_is_refused() -> None:
 
 
 def examples(folder: Path) -> str:
-    """The pattern of two files of 3 Examples each: x = [file, number], y = number, words = number times "a"."""
+    """Returns the pattern of two files of 3 Examples each: x = [file, number], y = number, words = number times "a"."""
     for file in range(2):
         with tf.python_io.TFRecordWriter(str(folder / f"{file}.rec")) as writer:
             for number in range(3):

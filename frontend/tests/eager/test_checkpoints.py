@@ -14,7 +14,7 @@ X: Any = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
 
 
 def restored(checkpoint: Any, **objects: Any) -> Any:
-    """The status of other objects that were restored from the latest checkpoint."""
+    """Returns the status of other objects that were restored from the latest checkpoint."""
     return tf.train.Checkpoint(**objects).restore(checkpoint)
 
 

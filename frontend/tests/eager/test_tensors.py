@@ -21,7 +21,7 @@ A: Any = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32)
 
 
 def run_program(program: str) -> str:
-    """What a program that begins with the import prints."""
+    """Returns what a program that begins with the import prints."""
     source = f"import timberframe as tf\n{program}"
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

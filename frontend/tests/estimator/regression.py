@@ -18,7 +18,7 @@ SHUFFLED = tf.estimator.inputs.numpy_input_fn({"x": X}, Y, batch_size=8, num_epo
 
 
 def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
-    """A regression with dropout."""
+    """Returns a regression with dropout."""
     x = tf.layers.dropout(features["x"], 0.2, training=mode == TRAIN)
     y = tf.layers.dense(x, 1, name="y", kernel_initializer=tf.constant_initializer(0.5))
     if mode == PREDICT:

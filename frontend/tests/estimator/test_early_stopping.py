@@ -16,7 +16,7 @@ early = tf.contrib.estimator
 
 
 def model_fn(features: Any, labels: Any, mode: str) -> Any:
-    """A metric `height` that is 0.1 x the step up to step 10, and then stays at 1."""
+    """Returns a metric `height` that is 0.1 x the step up to step 10, and then stays at 1."""
     step = tf.train.get_global_step()
     height = tf.minimum(tf.cast(step, tf.float32) / 10, 1.0)
     metrics = {"height": tf.metrics.mean(height), "depth": tf.metrics.mean(-height)}
@@ -26,7 +26,7 @@ def model_fn(features: Any, labels: Any, mode: str) -> Any:
 
 
 def trained_to(folder: Path, make: Any) -> int:
-    """The step at which a training with a hook ends, evaluated after every five steps."""
+    """Returns the step at which a training with a hook ends, evaluated after every five steps."""
     config = tf.estimator.RunConfig(save_checkpoints_steps=5)
     estimator = tf.estimator.Estimator(model_fn, str(folder), config)
     for limit in range(5, 41, 5):

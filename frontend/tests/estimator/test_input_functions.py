@@ -12,7 +12,7 @@ import timberframe as tf
 
 
 def taken(input_fn: Callable[[], Any]) -> list[Any]:
-    """What an input function gives, batch after batch."""
+    """Returns what an input function gives, batch after batch."""
     with tf.Graph().as_default():
         element = input_fn().make_one_shot_iterator().get_next()
         found = []

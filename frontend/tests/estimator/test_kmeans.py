@@ -19,7 +19,7 @@ KMeans, Estimator = tf.contrib.factorization.KMeans, tf.contrib.factorization.KM
 
 
 def started(x: Any, **arguments: Any) -> Any:
-    """The parts of a graph with centers, and its session."""
+    """Returns the parts of a graph with centers, and its session."""
     parts = KMeans(x, 3, **arguments).training_graph()
     session = tf.Session()
     session.run(tf.global_variables_initializer())

@@ -14,7 +14,7 @@ from .regression import EVAL, ROWS, X, Y, estimator
 
 
 def spec_of(**parts: Any) -> Callable[..., Any]:
-    """A model function that returns an EstimatorSpec of these parts, which functions make."""
+    """Returns a model function that returns an EstimatorSpec of these parts, which functions make."""
 
     def made(features: Any, labels: Any, mode: str) -> Any:
         return tf.estimator.EstimatorSpec(mode, **{name: make() for name, make in parts.items()})

@@ -25,7 +25,7 @@ def files(tmp_path: Path) -> list[str]:
 
 
 def named(session: tf.Session, names: list[Any], close: bool = True) -> tf.FIFOQueue:
-    """A queue with these names of files."""
+    """Returns a queue with these names of files."""
     queue = tf.FIFOQueue(10, [tf.string], shapes=[[]])
     session.run(queue.enqueue_many([names]))
     if close:
@@ -34,7 +34,7 @@ def named(session: tf.Session, names: list[Any], close: bool = True) -> tf.FIFOQ
 
 
 def all_of(session: tf.Session, reader: tf.ReaderBase, queue: tf.QueueBase) -> list[tuple[bytes, bytes]]:
-    """All pairs of key and value that a reader gives."""
+    """Returns all pairs of key and value that a reader gives."""
     read, found = reader.read(queue), []
     with suppress(tf.errors.OutOfRangeError):
         while True:

@@ -16,7 +16,9 @@ _FILE_EVENTS = {"open", "os.rename", "os.remove", "fcntl.flock", "os.mkdir"}
 
 
 def begin(description: str | None, kills: int) -> tuple[argparse.Namespace, random.Random]:
-    """What the command line says, and the moments of its seed at which processes are to be killed; loads plugins."""
+    """Returns what the command line says, and the moments of its seed at which processes are to
+    be killed; loads plugins.
+    """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--kills", type=int, default=kills)
     parser.add_argument("--everywhere", action="store_true")
@@ -42,7 +44,7 @@ def in_child(work: Callable[[], None]) -> int:
 
 
 def kill_before_file_operation(number: int) -> None:
-    """Has this process be killed before the nth operation on files from now on."""
+    """Kills this process before the nth operation on files from now on."""
     left = number
 
     def hook(event: str, _: object) -> None:

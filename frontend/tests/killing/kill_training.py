@@ -31,7 +31,7 @@ _FEATURES = np.random.default_rng(0).normal(size=(64, 4)).astype(np.float32)
 
 
 def model() -> tf.Operation:
-    """A training step: a shuffled dataset whose elements are changed at random, noise, dropout, Adam."""
+    """Returns a training step: a shuffled dataset whose elements are changed at random, noise, dropout, Adam."""
     rows = tf.data.Dataset.from_tensor_slices(_FEATURES).shuffle(40).repeat()
     noisy = rows.map(lambda x: x + tf.random_normal([4], stddev=0.01), num_parallel_calls=2)
     x = noisy.batch(16).prefetch(2).make_one_shot_iterator().get_next() + tf.random_normal([16, 4], stddev=0.01)
@@ -55,7 +55,7 @@ def train(folder: Path, steps: int, every: int, report: Callable[[], None] = lam
 
 
 def result(folder: Path, steps: int) -> dict[str, bytes]:
-    """The bits of all variables in the latest checkpoint, which is that of the last step."""
+    """Returns the bits of all variables in the latest checkpoint, which is that of the last step."""
     reader = tf.train.load_checkpoint(str(folder))
     values = {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
     assert int(values["global_step"]) == steps
@@ -84,7 +84,7 @@ def _report(descriptor: int) -> None:
 
 
 def whole(folder: Path, steps: int = _STEPS, every: int = 3) -> dict[str, bytes]:
-    """The result of a training that goes on, or begins, and that nobody kills."""
+    """Returns the result of a training that goes on, or begins, and that nobody kills."""
     _, status = os.waitpid(in_child(lambda: train(folder, steps, every)), 0)
     if status:
         sys.exit("a training failed")
@@ -92,7 +92,7 @@ def whole(folder: Path, steps: int = _STEPS, every: int = 3) -> dict[str, bytes]
 
 
 def killed_before_event(folder: Path, number: int) -> bool:
-    """A short training that kills itself before its nth operation on files; False where it has fewer."""
+    """Returns a short training that kills itself before its nth operation on files; False where it has fewer."""
 
     def work() -> None:
         steps = iter([lambda: kill_before_file_operation(number)])

@@ -98,7 +98,7 @@ def _write_line(descriptor: int, line: str) -> None:
 
 
 def kill_before_event(folder: Path, first: int, number: int, numbered: bool) -> bool:
-    """A writer that kills itself before the nth operation on files of a save; False where it has fewer."""
+    """Returns a writer that kills itself before the nth operation on files of a save; False where it has fewer."""
 
     def report(line: str) -> None:
         if line.startswith("saving"):

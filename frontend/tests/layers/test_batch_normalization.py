@@ -19,7 +19,7 @@ normalized = tf.layers.batch_normalization
 
 
 def trained(session: tf.Session, batches: list[np.ndarray], **arguments: Any) -> list[np.ndarray]:
-    """The outputs of a layer in several training steps."""
+    """Returns the outputs of a layer in several training steps."""
     x = tf.placeholder(tf.float32, [None, *batches[0].shape[1:]])
     y = normalized(x, training=True, **arguments)
     session.run(tf.global_variables_initializer())

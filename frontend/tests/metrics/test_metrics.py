@@ -17,7 +17,7 @@ SCORES = np.array([[0.1, 0.9, 0.4, 0.8], [0.7, 0.2, 0.3, 0.6]], np.float32)
 
 
 def over(session: tf.Session, metric: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
-    """The last update's value, and the value after it, of a metric over two batches."""
+    """Returns the last update's value, and the value after it, of a metric over two batches."""
     labels, scores = tf.placeholder(tf.int64, [4]), tf.placeholder(tf.float32, [4])
     value, update = metric(labels, scores)
     session.run(tf.local_variables_initializer())

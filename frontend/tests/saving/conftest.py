@@ -8,7 +8,7 @@ import timberframe as tf
 
 
 def initialized(session: tf.Session, value: Any, name: str, **rest: Any) -> tf.Variable:
-    """A variable that has its value."""
+    """Returns a variable that has its value."""
     v = tf.Variable(value, name=name, **rest)
     session.run(v.initializer)
     return v

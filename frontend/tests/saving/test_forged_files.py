@@ -46,7 +46,7 @@ def entry(**fields: Any) -> Any:
 
 
 def write_bundle(folder: Path, rows: dict[bytes, Any], data: bytes = bytes(8)) -> str:
-    """A checkpoint of one data file with these entries."""
+    """Returns a checkpoint of one data file with these entries."""
     given = {b"": BundleHeaderProto(num_shards=1), **rows}
     encoded = [row(key, value.SerializeToString()) for key, value in sorted(given.items())]
     (folder / "m.index").write_bytes(table(encoded))
@@ -151,7 +151,7 @@ def test_model_in_text_form_that_is_not_utf_8_is_refused(tmp_path: Path) -> None
 
 
 def variable_def(**fields: Any) -> Any:
-    """A MetaGraph of one variable, with these fields of its VariableDef changed."""
+    """Returns a MetaGraph of one variable, with these fields of its VariableDef changed."""
     with tf.Graph().as_default():
         tf.Variable(1.0, name="v")
         meta = tf.train.export_meta_graph()

@@ -15,7 +15,7 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 def trained(session: tf.Session, folder: Path) -> str:
-    """A model of one layer, trained one step and saved; returns the checkpoint's path."""
+    """Returns a model of one layer, trained one step and saved; returns the checkpoint's path."""
     x = tf.placeholder(tf.float32, [None, 3], name="x")
     w = tf.get_variable("layer/w", [3, 1], initializer=tf.ones_initializer())
     b = tf.get_variable("layer/b", [1], initializer=tf.zeros_initializer(), trainable=False)

@@ -23,7 +23,7 @@ def model(session: tf.Session) -> tuple[tf.Tensor, tf.Tensor, tf.Variable]:
 
 
 def loaded(folder: Path, tags: Any = ("serve",), scope: str | None = None) -> tuple[Any, np.ndarray]:
-    """The MetaGraphDef of a folder, and what its first signature gives for X."""
+    """Returns the MetaGraphDef of a folder, and what its first signature gives for X."""
     with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
         meta = tf.saved_model.load(session, tags, str(folder), import_scope=scope)
         signature = meta.signature_def["serving_default"]

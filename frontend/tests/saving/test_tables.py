@@ -55,7 +55,7 @@ def test_damaged_compression_is_an_error() -> None:
 
 
 def block(entries: list[tuple[bytes, bytes]], kind: int = 0) -> bytes:
-    """A block without shared parts of keys; with kind 1 it is compressed, as one literal."""
+    """Returns a block without shared parts of keys; with kind 1 it is compressed, as one literal."""
     content = b"".join(bytes([0, len(k), len(v)]) + k + v for k, v in entries) + struct.pack("<II", 0, 1)
     if kind == 1:
         content = bytes([len(content), (len(content) - 1) << 2]) + content

@@ -96,7 +96,7 @@ def compare(tensorflow: Any) -> Callable[..., None]:
 
 
 def their_gradients(tf: Any, op: str, inputs: dict[str, Any], attrs: dict[str, Any], unknown: bool) -> Any:
-    """The graph without gradients, its first result's name, the feeds, that result's gradient, and theirs."""
+    """Returns the graph without gradients, its first result's name, the feeds, that result's gradient, and theirs."""
     with tf.Graph().as_default() as graph:
         fed: dict[str, np.ndarray] = {}
         arguments: dict[str, Any] = {}

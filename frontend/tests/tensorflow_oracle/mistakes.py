@@ -47,11 +47,11 @@ def raised_by(function: Mistake, tf: Any, folder: Path) -> Exception:
 
 
 def caught_as(error: Exception, tf: Any) -> str:
-    """The name of the class by which programs catch it: Python's, or one of tf.errors."""
+    """Returns the name of the class by which programs catch it: Python's, or one of tf.errors."""
     return next(c.__name__ for c in type(error).__mro__ if c.__module__ == "builtins" or hasattr(tf.errors, c.__name__))
 
 
 def words(error: Exception) -> str:
-    """The message with shapes in parentheses, as we write them."""
+    """Returns the message with shapes in parentheses, as we write them."""
     text = re.sub(r"\[([\d, ]*)\]", r"(\1)", str(error))
     return re.sub(r"(?<=\d), ?(?=\d)", ", ", text).lower()

@@ -14,7 +14,7 @@ SHAPES = {"large": (700, 1001), "rows": (33, 7), "scalar": (), "empty": (0, 5), 
 
 
 def written(tf: Any, folder: Path, dtype: str, **settings: Any) -> tuple[str, dict[str, Any]]:
-    """A checkpoint of TensorFlow with variables of one dtype, and their values."""
+    """Returns a checkpoint of TensorFlow with variables of one dtype, and their values."""
     with tf.Graph().as_default(), tf.Session() as session:
         rng = np.random.default_rng(3)
         for name, shape in SHAPES.items():
@@ -86,7 +86,7 @@ def test_training_goes_on_from_tensorflows_graph_and_checkpoint(
 
 
 def loaded(folder: Path) -> Any:
-    """What the signature of a folder gives for ones."""
+    """Returns what the signature of a folder gives for ones."""
     with timberframe.Graph().as_default() as graph, timberframe.Session(graph=graph) as session:
         meta = timberframe.saved_model.load(session, ["serve"], str(folder))
         signature = meta.signature_def["serving_default"]

@@ -17,7 +17,7 @@ WEIGHTS = RNG.standard_normal((6, 12)) * 0.3
 
 
 def lstm(tf: Any, x: Any) -> Any:
-    """The states of an LSTM over the rows of x, written with a TensorArray."""
+    """Returns the states of an LSTM over the rows of x, written with a TensorArray."""
     rows = tf.TensorArray(tf.float64, 5).unstack(x)
     outputs = tf.TensorArray(tf.float64, 5)
 
@@ -60,7 +60,7 @@ BUILDS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def compare(got: Sequence[Any], want: Sequence[Any]) -> int:
-    """How many results are equal: float64 results of about a hundred operations each, on both sides."""
+    """Returns how many results are equal: float64 results of about a hundred operations each, on both sides."""
     for found, wanted in zip(got, want, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
     return len(got)
@@ -86,7 +86,7 @@ def test_values_and_gradients_agree(tensorflow: Any, name: str) -> None:
 
 @contextmanager
 def second_control_flow(tf: Any) -> Iterator[None]:
-    """Has TensorFlow write While, If and TensorList* into graphs, instead of Enter, Switch and TensorArray*."""
+    """Makes TensorFlow write While, If and TensorList* into graphs, instead of Enter, Switch and TensorArray*."""
     was = tf.control_flow_v2_enabled()
     tf.enable_control_flow_v2()
     try:

@@ -43,7 +43,7 @@ FAILING = {("Dirichlet", "mode")}
 
 
 def results(tf: Any, kind: str) -> dict[str, Any]:
-    """What a distribution answers to everything; what is not implemented is left out."""
+    """Returns what a distribution answers to everything; what is not implemented is left out."""
     make, value = KINDS[kind]
     found: dict[str, Any] = {}
     with tf.Graph().as_default(), tf.Session() as session:

@@ -103,7 +103,7 @@ LINEAR: dict[str, Columns] = {
 
 
 def built(tf: Any, build: Callable[[Any, dict[str, Any]], Any]) -> tuple[np.ndarray, dict[str, Any]]:
-    """What a graph gives of FEATURES with fixed weights; and the shapes of its variables by name."""
+    """Returns what a graph gives of FEATURES with fixed weights; and the shapes of its variables by name."""
     with tf.Graph().as_default():
         fed = {
             name: tf.placeholder(tf.string if array.dtype == object else array.dtype, [None, *array.shape[1:]])
@@ -121,7 +121,7 @@ def built(tf: Any, build: Callable[[Any, dict[str, Any]], Any]) -> tuple[np.ndar
 
 
 def agrees(tensorflow: Any, build: Callable[[Any, dict[str, Any]], Any]) -> bool:
-    """Whether both give the same numbers, in variables of the same names and shapes; says where they do not."""
+    """Returns whether both give the same numbers, in variables of the same names and shapes; says where they do not."""
     theirs, their_variables = built(tensorflow, build)
     ours, our_variables = built(timberframe, build)
     np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)

@@ -48,7 +48,7 @@ def build(tf: Any) -> None:
 
 
 def frozen(tf: Any) -> tuple[Any, Any]:
-    """A frozen graph without training nodes, and its result."""
+    """Returns a frozen graph without training nodes, and its result."""
     with tf.Graph().as_default() as graph, tf.Session() as session:
         build(tf)
         session.run(tf.global_variables_initializer())

@@ -13,7 +13,7 @@ mistake = Mistakes()
 
 
 def saved_weights(tf: Any, folder: Path, **arguments: Any) -> str:
-    """The path of a checkpoint with a variable "weights" of two elements, made with these arguments."""
+    """Returns the path of a checkpoint with a variable "weights" of two elements, made with these arguments."""
     path = str(folder / "model")
     with tf.Graph().as_default(), tf.Session() as session:
         tf.get_variable("weights", [2], **arguments)

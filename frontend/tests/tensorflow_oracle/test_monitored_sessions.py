@@ -16,7 +16,7 @@ DATA = np.random.default_rng(0).normal(size=(16, 3)).astype(np.float32)
 
 
 def recorder(tf: Any, calls: list[Any]) -> Any:
-    """A hook that writes down what is called, with the global step."""
+    """Returns a hook that writes down what is called, with the global step."""
 
     class Recorder(tf.train.SessionRunHook):  # type: ignore[misc]  # of either library
         def begin(self) -> None:
@@ -59,7 +59,7 @@ def train(tf: Any, folder: Path, last: int, calls: list[Any], **settings: Any) -
 
 
 def both(tensorflow: Any, folder: Path, work: Callable[[Any, Path], Any]) -> tuple[Any, Any]:
-    """What a function of library and folder returns for TensorFlow and for us."""
+    """Returns what a function of library and folder returns for TensorFlow and for us."""
     return work(tensorflow, folder / "theirs"), work(timberframe, folder / "ours")
 
 

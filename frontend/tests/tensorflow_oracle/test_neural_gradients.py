@@ -28,7 +28,7 @@ def numbers(shape: tuple[int, ...], dtype: str = "float64", seed: int = 0) -> np
 
 
 def output_of(tensorflow: Any, op: str, **arguments: Any) -> np.ndarray:
-    """What TensorFlow's op gives."""
+    """Returns what TensorFlow's op gives."""
     with tensorflow.Graph().as_default(), tensorflow.Session() as session:
         result = getattr(tensorflow.raw_ops, op)(**arguments)
         return np.asarray(session.run(result[0] if isinstance(result, tuple) else result))
@@ -129,7 +129,7 @@ def test_batch_normalisation(compare: Compare, training: bool) -> None:
 
 
 def penalty(tf: Any, x: Any, w: Any, v: Any) -> Any:
-    """The squared gradient by its weights of the loss of a small network."""
+    """Returns the squared gradient by its weights of the loss of a small network."""
     hidden = tf.nn.relu(tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME"))
     normal, _, _ = tf.nn.fused_batch_norm(hidden, tf.ones([4]), tf.zeros([4]))
     pooled = tf.nn.max_pool(normal, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")

@@ -32,7 +32,7 @@ def eager(tensorflow: Any) -> Iterator[Any]:
 
 
 def trained(tf: Any, optimizer: str, start: float, steps: int) -> tuple[Any, list[Any]]:
-    """A Checkpoint of what has been trained eagerly so many steps, and its variables."""
+    """Returns a Checkpoint of what has been trained eagerly so many steps, and its variables."""
     weights = tf.Variable(np.full([2, 3], start, np.float32), name="weights")
     parts = [tf.Variable(np.full([3], start, np.float32)), tf.Variable(np.int64(steps), trainable=False)]
     names = tf.Variable([b"a", b"", b"ccc" * steps], trainable=False)
@@ -47,7 +47,7 @@ def trained(tf: Any, optimizer: str, start: float, steps: int) -> tuple[Any, lis
 
 
 def carried(source: Any, target: Any, optimizer: str, folder: Path) -> tuple[list[Any], list[Any]]:
-    """The values of a training in one library, and those of the other after it has restored them."""
+    """Returns the values of a training in one library, and those of the other after it has restored them."""
     checkpoint, variables = trained(source, optimizer, 0.5, 3)
     path = checkpoint.save(str(folder / "ckpt"))
     other, restored = trained(target, optimizer, 0.25, 1)

@@ -15,7 +15,7 @@ X = np.array([[0.5, -1.0], [2.0, 0.25]], np.float32)
 
 @pytest.fixture
 def old(tensorflow: Any) -> Iterator[None]:
-    """Has TensorFlow build loops and branches from Switch, Merge and similar ops."""
+    """Makes TensorFlow build loops and branches from Switch, Merge and similar ops."""
     before = tensorflow.control_flow_v2_enabled()
     tensorflow.disable_control_flow_v2()
     yield
@@ -137,7 +137,9 @@ def test_frozen_dynamic_rnn_gives_what_tensorflow_gives(tensorflow: Any, old: No
 
 
 def recurrent_training(tf: Any) -> tuple[str, str, str]:
-    """An LSTM on tensor arrays, a branch, and Adam, with reference variables: names of loss, step and initializer."""
+    """Returns an LSTM on tensor arrays, a branch, and Adam, with reference variables: names of
+    loss, step and initializer.
+    """
     rng = np.random.default_rng(0)
 
     def variable(name: str, *shape: int) -> Any:

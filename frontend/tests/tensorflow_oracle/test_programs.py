@@ -25,7 +25,7 @@ def programs() -> list[Path]:
 
 
 def theirs(program: Path) -> str:
-    """What a program prints with TensorFlow."""
+    """Returns what a program prints with TensorFlow."""
     script = Path(__file__).parent / "programs_on_tensorflow.py"
     eager = ["--eager"] if EAGER in program.read_text() else []
     done = subprocess.run([sys.executable, script, *eager, program], capture_output=True, text=True, timeout=240)
@@ -34,7 +34,7 @@ def theirs(program: Path) -> str:
 
 
 def compared(output: str) -> list[tuple[str, list[float]]]:
-    """The text of each line and its numbers; drawings are left out."""
+    """Returns the text of each line and its numbers; drawings are left out."""
     number = r"(?<![\w.])-?\d+(?:\.\d+)?(?:e-?\d+)?"
     lines = [line for line in output.splitlines() if re.search("[a-z]{3}", line)]
     return [(re.sub(number, "#", line), [float(n) for n in re.findall(number, line)]) for line in lines]

@@ -58,7 +58,7 @@ def run_bert(program: str, **flags: object) -> None:
 
 
 def results(path: Path) -> dict[str, float]:
-    """What a program wrote of its evaluation, by name."""
+    """Returns what a program wrote of its evaluation, by name."""
     return {name: float(value) for name, value in (line.split(" = ") for line in path.read_text().splitlines())}
 
 

@@ -46,7 +46,7 @@ def sparse(tf: Any, folder: Path) -> Any:
 
 
 def results(tf: Any, build: Any, folder: Path) -> tuple[list[str], list[Any]]:
-    """The names of operations on queues and readers, and what comes until the input ends."""
+    """Returns the names of operations on queues and readers, and what comes until the input ends."""
     found = []
     with tf.Graph().as_default() as graph:
         tf.set_random_seed(7)

@@ -19,7 +19,9 @@ def variable(tf: Any, axis: int, parts: int = 3) -> Any:
 
 
 def their_graph(tf: Any, axis: int, sharded: bool) -> tuple[Any, Any, str]:
-    """A graph with a partitioned variable and saving nodes, as a GraphDef; what says their names; the initialiser."""
+    """Returns a graph with a partitioned variable and saving nodes, as a GraphDef; what says
+    their names; the initialiser.
+    """
     with tf.Graph().as_default() as graph:
         tf.identity(variable(tf, axis), name="whole")
         saver = tf.train.Saver(sharded=sharded)

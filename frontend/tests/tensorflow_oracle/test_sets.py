@@ -24,7 +24,7 @@ def values(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.n
 
 
 def family(tf: Any, kind: str, array: np.ndarray, kept: np.ndarray) -> Any:
-    """The array, or some elements of it as a sparse tensor."""
+    """Returns the array, or some elements of it as a sparse tensor."""
     if kind == "dense":
         return tf.constant(array)
     return tf.SparseTensor(np.argwhere(kept), array[kept], array.shape)

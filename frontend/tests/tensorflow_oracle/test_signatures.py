@@ -79,7 +79,7 @@ DIFFERENT = {
 
 
 def public_names(module: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """What compat.v1 offers that is no module, by name; Keras, and what is left to it, cannot be imported."""
+    """Yields what compat.v1 offers that is no module, by name; Keras, and what is left to it, cannot be imported."""
     for name in sorted(n for n in dir(module) if not n.startswith("_")):
         full = f"{path}.{name}" if path else name
         if full in ("compat", "keras", "layers", "nn.rnn_cell", "raw_ops"):
@@ -92,7 +92,7 @@ def public_names(module: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def parameters(value: Any) -> Parameters | None:
-    """The parameters of a function, or of a class's constructor; None where they are not known."""
+    """Returns the parameters of a function, or of a class's constructor; None where they are not known."""
     if isinstance(value, type):
         if issubclass(value, Exception) or value.__init__ is object.__init__:
             return None
@@ -105,12 +105,12 @@ def parameters(value: Any) -> Parameters | None:
 
 
 def is_message(value: Any) -> bool:
-    """Whether this is one of protobuf's classes, or takes its place."""
+    """Returns whether this is one of protobuf's classes, or takes its place."""
     return isinstance(value, type) and (hasattr(value, "DESCRIPTOR") or hasattr(value, "SerializeToString"))
 
 
 def pairs(tf: Any) -> Iterator[tuple[str, Parameters, Parameters]]:
-    """The names that both have, once each, with their parameters: theirs and ours."""
+    """Yields the names that both have, once each, with their parameters: theirs and ours."""
     seen = set()
     for name, value in public_names(tf):
         try:
@@ -133,7 +133,7 @@ def pairs(tf: Any) -> Iterator[tuple[str, Parameters, Parameters]]:
 
 
 def default(parameter: inspect.Parameter) -> Any:
-    """A default in a form that both sides share: lists as tuples, dtypes and other objects by their names."""
+    """Returns a default in a form that both sides share: lists as tuples, dtypes and other objects by their names."""
     value = parameter.default
     if isinstance(value, list | tuple):
         return tuple(value)
@@ -150,7 +150,7 @@ def without_added(name: str, theirs: Parameters) -> Parameters:
 
 
 def differences(name: str, theirs: Parameters, ours: Parameters) -> list[str]:
-    """What a call of TensorFlow's would notice."""
+    """Returns what a call of TensorFlow's would notice."""
     kinds = {p.kind for p in ours}
     if {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD} <= kinds:
         return []

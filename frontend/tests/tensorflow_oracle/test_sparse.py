@@ -89,7 +89,7 @@ def safe_lookup(tf: Any, v: Any, default: Any) -> Any:
 
 
 def results(tf: Any, build: Build) -> list[Any]:
-    """The arrays of what a function makes, their static shapes, and its gradient where it has one."""
+    """Returns the arrays of what a function makes, their static shapes, and its gradient where it has one."""
     with tf.Graph().as_default(), tf.Session() as session:
         v = tf.constant([2.0, -1.0, 0.5, 3.0, -2.0])
         s = tf.SparseTensor([[0, 0], [0, 2], [2, 0], [2, 1], [2, 3]], v, [3, 4])
@@ -107,7 +107,7 @@ def results(tf: Any, build: Build) -> list[Any]:
 
 
 def weights(tf: Any, x: Any) -> Any:
-    """Numbers that differ for each element of x."""
+    """Returns numbers that differ for each element of x."""
     return tf.cos(tf.cast(tf.reshape(tf.range(tf.size(x)), tf.shape(x)), x.dtype))
 
 

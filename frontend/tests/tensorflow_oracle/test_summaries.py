@@ -30,7 +30,7 @@ PICTURES = [
 
 
 def both(build: Callable[[Any], Any]) -> tuple[Any, Any]:
-    """The summary that TensorFlow makes, and ours, as messages of ours."""
+    """Returns the summary that TensorFlow makes, and ours, as messages of ours."""
     tensorflow = pytest.importorskip("tensorflow").compat.v1
     made = []
     for tf in (tensorflow, timberframe):

@@ -14,7 +14,7 @@ OLD, NEW = ["a", "b", "c", "d"], ["c", "new", "a"]
 
 
 def started(tf: Any, folder: Path, axis: int, buckets: int, **more: Any) -> np.ndarray:
-    """What a variable of NEW's words begins with, after a checkpoint with one of OLD's."""
+    """Returns what a variable of NEW's words begins with, after a checkpoint with one of OLD's."""
     folder.mkdir()
     for name, words in (("old", OLD), ("new", NEW)):
         (folder / name).write_text("".join(f"{word}\n" for word in words))

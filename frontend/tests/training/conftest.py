@@ -65,14 +65,14 @@ def cross_entropy(tf: Any, logits: Any, labels: Any) -> Any:
 
 
 def mlp(tf: Any, weights: Weights, images: Any, labels: Any) -> Any:
-    """Two layers."""
+    """Returns two layers."""
     x = tf.reshape(images, [BATCH, SIDE * SIDE])
     hidden = tf.nn.relu(tf.nn.bias_add(tf.matmul(x, weights(SIDE * SIDE, 32)), weights(32)))
     return cross_entropy(tf, tf.matmul(hidden, weights(32, CLASSES)) + weights(CLASSES), labels)
 
 
 def cnn(tf: Any, weights: Weights, images: Any, labels: Any) -> Any:
-    """Two convolutions with pooling, and a layer."""
+    """Returns two convolutions with pooling, and a layer."""
     x = tf.reshape(images, [BATCH, SIDE, SIDE, 1])
     for before, after, pool in ((1, 4, tf.nn.max_pool), (4, 8, tf.nn.avg_pool)):
         x = tf.nn.conv2d(x, weights(3, 3, before, after), strides=[1, 1, 1, 1], padding="SAME")
@@ -82,7 +82,7 @@ def cnn(tf: Any, weights: Weights, images: Any, labels: Any) -> Any:
 
 
 def lstm(tf: Any, weights: Weights, images: Any, labels: Any) -> Any:
-    """A recurrent network that reads one row of the image after the other in a while loop."""
+    """Returns a recurrent network that reads one row of the image after the other in a while loop."""
     units = 12
     rows = tf.transpose(images, [1, 0, 2])
     kernel, biases = weights(SIDE + units, 4 * units), weights(4 * units)

@@ -140,7 +140,7 @@ def test_a_loss_falls(name: str) -> None:
 
 
 def rows_step(optimizer: Any, rows: list[int], values: Array, dense: bool) -> tuple[Array, list[Array]]:
-    """The variable and the slots after two steps with a gradient of some rows."""
+    """Returns the variable and the slots after two steps with a gradient of some rows."""
     with tf.Graph().as_default() as graph:
         variable = tf.Variable(np.arange(12.0, dtype=np.float32).reshape(4, 3) / 10)
         gradient: Any = tf.IndexedSlices(tf.constant(values), tf.constant(rows), tf.constant([4, 3]))

@@ -93,7 +93,7 @@ def test_training_changes_the_parts(session: tf.Session) -> None:
 
 
 def trained(session: tf.Session, partitioner: Any) -> tuple[Any, Any]:
-    """A variable with its slot, whose values differ from the initial ones."""
+    """Returns a variable with its slot, whose values differ from the initial ones."""
     v = tf.get_variable("v", initializer=tf.constant(VALUE), partitioner=partitioner)
     step = tf.train.AdamOptimizer(0.5).minimize(tf.reduce_sum(tf.square(tf.identity(v))))
     session.run(tf.global_variables_initializer())

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("graph")
 
 
 def all_of(fetches: Any) -> list[Any]:
-    """What a graph gives until its input ends; all threads must then have ended."""
+    """Returns what a graph gives until its input ends; all threads must then have ended."""
     found = []
     with tf.Session() as session:
         session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])

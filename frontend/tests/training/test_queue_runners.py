@@ -12,7 +12,7 @@ import timberframe as tf
 
 
 def counted(limit: int | None = None) -> tuple[tf.FIFOQueue, tf.train.QueueRunner]:
-    """A queue that a runner of two threads fills with 0, 1, ..., up to a limit."""
+    """Returns a queue that a runner of two threads fills with 0, 1, ..., up to a limit."""
     queue = tf.FIFOQueue(3, [tf.int64], shapes=[[]])
     lock, count = threading.Lock(), iter(range(limit) if limit is not None else iter(int, 1))
 

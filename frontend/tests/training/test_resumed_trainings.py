@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("graph")
 
 
 def model() -> Any:
-    """A small training with dropout on random numbers, none of which has a seed."""
+    """Returns a small training with dropout on random numbers, none of which has a seed."""
     x = tf.random_normal([8, 4])
     hidden = tf.nn.dropout(tf.layers.dense(x, 5, tf.nn.relu), rate=0.5)
     loss = tf.reduce_mean(tf.square(tf.layers.dense(hidden, 1) - tf.reduce_sum(x, 1, keepdims=True)))
@@ -26,7 +26,7 @@ def model() -> Any:
 
 
 def final(folder: Path) -> dict[str, np.ndarray]:
-    """The values of the latest checkpoint."""
+    """Returns the values of the latest checkpoint."""
     reader = tf.train.load_checkpoint(str(folder))
     return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
 
@@ -64,7 +64,7 @@ def test_training_that_goes_on_ends_as_training_that_was_not_interrupted(tmp_pat
 
 
 def shuffled() -> Any:
-    """A training on a shuffled dataset, with dropout."""
+    """Returns a training on a shuffled dataset, with dropout."""
     rows = tf.data.Dataset.from_tensor_slices(np.arange(20, dtype=np.float32)).shuffle(20).repeat()
     x = tf.nn.dropout(rows.batch(3).make_one_shot_iterator().get_next(), rate=0.4)
     total = tf.get_variable("total", [], initializer=tf.random_normal_initializer())
@@ -106,7 +106,7 @@ def test_what_hooks_draw_when_a_session_is_made_does_not_change_the_training(tmp
 
 
 def rows_of(*numbers: float) -> Callable[[], Any]:
-    """A model that adds the elements of a dataset."""
+    """Returns a model that adds the elements of a dataset."""
 
     def build() -> Any:
         x = tf.data.Dataset.from_tensor_slices(list(numbers)).make_one_shot_iterator().get_next()

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("graph")
 
 
 def training() -> Any:
-    """The operation that raises a global step by one, and a summary."""
+    """Returns the operation that raises a global step by one, and a summary."""
     step = tf.train.get_or_create_global_step()
     tf.summary.scalar("step", tf.cast(step, tf.float32))
     return tf.assign_add(step, 1)
@@ -30,7 +30,7 @@ def waits(done: Callable[[], bool]) -> None:
 
 
 def tags(supervisor: Any) -> set[str]:
-    """The tags of the summaries that are written until now."""
+    """Returns the tags of the summaries that are written until now."""
     supervisor.summary_writer.flush()
     (events,) = Path(supervisor.summary_writer.get_logdir()).glob("events*")
     return {v.tag for e in tf.train.summary_iterator(events) for v in e.summary.value}

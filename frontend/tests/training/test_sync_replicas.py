@@ -19,7 +19,7 @@ X = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 0.25], [2.0, 2.0], [-1.0, 1.0], [4.
 
 
 def model(optimizer: Any) -> tuple[Any, Any, Any, Any]:
-    """A placeholder for a row, the variable, the global step and what trains it."""
+    """Returns a placeholder for a row, the variable, the global step and what trains it."""
     x = tf.placeholder(tf.float32, [2])
     step = tf.train.get_or_create_global_step()
     w = tf.get_variable("w", initializer=tf.constant([0.5, -0.5]))
@@ -27,7 +27,7 @@ def model(optimizer: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def alone(count: int) -> list[np.ndarray]:
-    """The values of the variable after each step of one process that takes the mean of `count` gradients."""
+    """Returns the values of the variable after each step of one process that takes the mean of `count` gradients."""
     values, w = [], np.array([0.5, -0.5], np.float32)
     for part in X.reshape(-1, count, 2):
         w = w - np.float32(0.1) * np.mean([2 * x * (w * x - 1) for x in part], 0, dtype=np.float32)

@@ -14,7 +14,7 @@ VALUES = np.arange(8, dtype=np.float32).reshape(4, 2)
 
 
 def files(folder: Path, **words: list[str]) -> dict[str, str]:
-    """Files with a word in each line."""
+    """Returns files with a word in each line."""
     for name, lines in words.items():
         (folder / name).write_text("".join(f"{word}\n" for word in lines))
     return {name: str(folder / name) for name in words}

@@ -94,7 +94,9 @@ class GraphBuilder:
 
 
 def count_to(graph: GraphBuilder, limit: float, extra: Sequence[tuple[Any, tuple[int, ...]]] = ()) -> Cluster:
-    """A condition that holds while the first loop variable, a float32 scalar, is below the limit (and not above it)."""
+    """Returns a condition that holds while the first loop variable, a float32 scalar, is below the
+    limit (and not above it).
+    """
     cond = graph.body()
     i = cond.input(np.float32)
     for dtype, shape in extra:

@@ -180,7 +180,7 @@ def test_branch_inside_a_loop(graph, counting):
 
 
 def string_loop(graph, counting, turns):
-    """A loop that carries a string, which only Python can run."""
+    """Returns a loop that carries a string, which only Python can run."""
     body = graph.body()
     i, text = body.input(F), body.input(object)
     body = body.cluster(step(body, i), body.op("Identity", text))

@@ -39,7 +39,7 @@ def layer(
 
 
 def covered(session: tf.Session, fetches: Any, feeds: Any) -> list[int]:
-    """How many nodes each kernel runs that runs several."""
+    """Returns how many nodes each kernel runs that runs several."""
     return [len(k.covers) for k in session.explain(fetches, feeds).kernels if k.covers]
 
 

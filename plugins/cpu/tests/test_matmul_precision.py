@@ -34,7 +34,7 @@ def rounded(x: np.ndarray) -> np.ndarray:
 
 
 def run(build: Any, *feeds: np.ndarray, options: Any = HALVED) -> np.ndarray:
-    """What `build` makes of placeholders for the feeds."""
+    """Returns what `build` makes of placeholders for the feeds."""
     with tf.Graph().as_default(), tf.device("/cpu:0"):
         inputs = [tf.placeholder(tf.as_dtype(f.dtype), f.shape) for f in feeds]
         y = build(*inputs)
@@ -45,7 +45,7 @@ def run(build: Any, *feeds: np.ndarray, options: Any = HALVED) -> np.ndarray:
 
 
 def convolve(x: np.ndarray, filter: np.ndarray, stride: int, padding: str) -> np.ndarray:
-    """The convolution in float64."""
+    """Returns the convolution in float64."""
 
     def build(x: Any) -> Any:
         return tf.nn.conv2d(x, tf.constant(filter.astype(np.float64)), [1, stride, stride, 1], padding)

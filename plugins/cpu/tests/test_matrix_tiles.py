@@ -55,7 +55,7 @@ def rounded(x: np.ndarray) -> np.ndarray:
 
 
 def exact(x: np.ndarray, filter: np.ndarray, stride: int, pads: tuple[int, int], size: tuple[int, int]) -> Any:
-    """The convolution of what is left after rounding, in float64, and that of the magnitudes."""
+    """Returns the convolution of what is left after rounding, in float64, and that of the magnitudes."""
     x, filter = rounded(x), rounded(filter)
     (top, left), (height, width) = pads, size
     padded = np.pad(x, ((0, 0), (top, 99), (left, 99), (0, 0)))

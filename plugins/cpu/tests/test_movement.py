@@ -152,7 +152,7 @@ def test_range_that_is_not_the_planned_one_is_refused() -> None:
 
 
 def _late_slice(x: np.ndarray, y: np.ndarray, step: int) -> Native:
-    """A StridedSlice of the first dimension whose begin and end are not known when it is planned."""
+    """Returns a StridedSlice of the first dimension whose begin and end are not known when it is planned."""
     attrs = dict.fromkeys((f"{k}_mask" for k in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")), 0)
     bound = np.dtype(np.int64)
     inputs = [Value(0, x.dtype, x.shape, "input"), *(Value(i, bound, (1,), "input") for i in (1, 2))]

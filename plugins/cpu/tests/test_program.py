@@ -217,7 +217,7 @@ def test_update_leaves_a_held_value_alone(graph):
 
 
 def subtracting(graph, v):
-    """A program that subtracts its feed from a variable, in place where it may."""
+    """Returns a program that subtracts its feed from a variable, in place where it may."""
     old, x = graph.read(v), graph.input(F, 2)
     return graph.device.compile(graph.cluster(updates=[Update(v, old, graph.op("Sub", old, x), True)]))
 

@@ -70,7 +70,7 @@ def _ulp(exact: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def _worst(got: np.ndarray, exact: np.ndarray) -> float:
-    """The largest error in ULP; an overflow must be one, a NaN a NaN."""
+    """Returns the largest error in ULP; an overflow must be one, a NaN a NaN."""
     with np.errstate(all="ignore"):
         rounded = exact.astype(got.dtype)
         wide = got.astype(exact.dtype)

@@ -32,7 +32,7 @@ def errors(got: np.ndarray, exact: np.ndarray) -> np.ndarray:
 
 
 def worst(name: str, isa: str, step: int) -> tuple[float, float]:
-    """The largest error and its argument."""
+    """Returns the largest error and its argument."""
     found = (0.0, 0.0)
     with using_isa(isa):
         narrow, double = native(f"{name}_float32"), native(f"{name}_float64")

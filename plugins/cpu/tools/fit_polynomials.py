@@ -92,7 +92,7 @@ def remez(xs: list[mpf], values: list[mpf], weights: list[mpf], powers: range) -
 
 
 def value(coefficients: Sequence[mpf], x: mpf) -> mpf:
-    """The polynomial with these coefficients, constant term first."""
+    """Returns the polynomial with these coefficients, constant term first."""
     return sum(c * x**k for k, c in enumerate(coefficients))
 
 
@@ -149,7 +149,7 @@ def rounded(x: mpf, bits: int) -> mpf:
 
 
 def fit(job: Fit, bits: int) -> tuple[list[mpf], mpf]:
-    """The rounded coefficients, constant term first, and the largest weighted error."""
+    """Returns the rounded coefficients, constant term first, and the largest weighted error."""
     xs = chebyshev(mpf(job.low), mpf(job.high), 40 * (job.degree + 2))
     values = [job.target(x) for x in xs]
     weights = [abs(job.weight(x)) for x in xs]
@@ -169,7 +169,8 @@ def c_literal(x: mpf, bits: int) -> str:
 
 
 def c_expression(literals: Sequence[str], fma: str, powers: Sequence[str]) -> str:
-    """The polynomial by halves (Estrin's scheme): the chain of dependent operations grows with log2 of the degree.
+    """Returns the polynomial by halves (Estrin's scheme): the chain of dependent operations
+    grows with log2 of the degree.
 
     powers: the names of x, x^2, x^4, ...
     """
@@ -183,7 +184,7 @@ def c_expression(literals: Sequence[str], fma: str, powers: Sequence[str]) -> st
 
 
 def c_function(job: Fit, bits: int) -> str:
-    """The polynomial as a C function."""
+    """Returns the polynomial as a C function."""
     coefficients, error = fit(job, bits)
     kind, fma = ("float", "tf_fma_f32") if bits == 24 else ("double", "tf_fma_f64")
     literals = [c_literal(c, bits) for c in coefficients]

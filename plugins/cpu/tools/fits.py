@@ -87,5 +87,5 @@ FITS = [
 
 
 def common_fits(suffix: str, degrees: Mapping[str, int]) -> list[Fit]:
-    """The fits of one precision, in their order in the header. degrees: of each function's polynomial."""
+    """Returns the fits of one precision, in their order in the header. degrees: of each function's polynomial."""
     return [replace(fit, name=f"{fit.name}_poly_{suffix}", degree=degrees[fit.name]) for fit in FITS]

@@ -15,7 +15,9 @@ def tanh_ratio(x: mpf) -> mpf:
 
 
 def tanh_weight(x: mpf) -> mpf:
-    """What a relative error of tanh(a / 2), a the root of x, does to tanh(a): next to nothing where both are near 1."""
+    """Returns what a relative error of tanh(a / 2), a the root of x, does to tanh(a): next to
+    nothing where both are near 1.
+    """
     return max(1 / mp.cosh(mp.sqrt(x)), mpf("1e-3"))
 
 

@@ -25,7 +25,8 @@ SHARE = 40
 
 
 def complaints(tasks: Sequence[tuple[str, str, str]], limited: bool = True) -> list[str]:
-    """What is wrong with (source, what it is for, architecture): NVRTC's messages, and figures over their limits.
+    """Returns what is wrong with (source, what it is for, architecture): NVRTC's messages, and
+    figures over their limits.
 
     limited: whether the sources are of ops' first samples, which the limits are of.
     """

@@ -34,7 +34,7 @@ def pages() -> list[Path]:
 
 
 def silent(text: str) -> bool:
-    """Whether a page speaks of CUDA and does not say that no GPU has run it."""
+    """Returns whether a page speaks of CUDA and does not say that no GPU has run it."""
     return bool(SPEAKS.search(text)) and not SAYS.search(" ".join(text.split()))
 
 

@@ -39,7 +39,7 @@ def sources(monkeypatch: pytest.MonkeyPatch, device: Any) -> list[int]:
 
 
 def page_locked(device: Any, address: int) -> bool:
-    """Whether an address lies in the memory for copies to the GPU."""
+    """Returns whether an address lies in the memory for copies to the GPU."""
     pieces = [p for p in device.staging._pieces if p is not None]
     return any(p.ctypes.data <= address < p.ctypes.data + p.nbytes for p in pieces)
 

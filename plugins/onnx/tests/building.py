@@ -12,7 +12,7 @@ NAMES = {"float": TensorProto.FLOAT, "int64": TensorProto.INT64, "string": Tenso
 
 
 def port(text: str) -> onnx.ValueInfoProto:
-    """An input or output by its name, element type and sizes, as "x: float[n,3]"."""
+    """Returns an input or output by its name, element type and sizes, as "x: float[n,3]"."""
     name, _, kind = text.partition(": ")
     element, _, sizes = kind.partition("[")
     shape = [int(s) if s.isdigit() else s for s in sizes.rstrip("]").split(",") if s]
@@ -23,6 +23,6 @@ def port(text: str) -> onnx.ValueInfoProto:
 def model(
     nodes: Sequence[onnx.NodeProto], inputs: Sequence[str], outputs: Sequence[str], opset: int = 21, **parts: Any
 ) -> onnx.ModelProto:
-    """A model of nodes; parts: more of the graph's, as `initializer`."""
+    """Returns a model of nodes; parts: more of the graph's, as `initializer`."""
     graph = helper.make_graph(list(nodes), "test", [port(i) for i in inputs], [port(o) for o in outputs], **parts)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])

@@ -74,12 +74,12 @@ def _shapes() -> onnx.ModelProto:
 
 
 def good() -> list[bytes]:
-    """The models that are damaged."""
+    """Returns the models that are damaged."""
     return [make().SerializeToString() for make in (_network, _loop, _shapes)]
 
 
 def damaged(seed: int) -> Iterator[bytes]:
-    """An endless sequence of damaged models."""
+    """Yields an endless sequence of damaged models."""
     rng = random.Random(seed)
     models = good()
     while True:
@@ -96,7 +96,7 @@ def damaged(seed: int) -> Iterator[bytes]:
 
 
 def attempt(data: bytes) -> str:
-    """What comes of a damaged model: "runs", or the class of Timberframe's error; other errors are raised."""
+    """Returns what comes of a damaged model: "runs", or the class of Timberframe's error; other errors are raised."""
     begin = time.monotonic()
     try:
         model = timberframe_onnx.load(data, config=tf.SessionConfig(operation_timeout_in_ms=1000 * MOST_SECONDS // 4))

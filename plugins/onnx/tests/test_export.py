@@ -19,7 +19,7 @@ from timberframe_onnx.exporting.writer import written_by
 
 
 def round_trip(fetches: Any, feeds: dict[str, Any], opset: int = 21, session: Any = None) -> list[Any]:
-    """What the imported export of fetches gives."""
+    """Returns what the imported export of fetches gives."""
     made = timberframe_onnx.export_model(fetches, opset, session=session)
     onnx.checker.check_model(made, full_check=True)
     return list(timberframe_onnx.load(made).run(feeds).values())

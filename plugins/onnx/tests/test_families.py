@@ -17,7 +17,7 @@ RNG = np.random.default_rng(0)
 
 
 def run(op: str, domain: str, inputs: list[np.ndarray], outputs: list[str], **attributes: Any) -> list[Any]:
-    """The outputs of one node."""
+    """Returns the outputs of one node."""
     names = [f"i{k}" for k in range(len(inputs))]
     node = helper.make_node(op, names, [o.split(":")[0] for o in outputs], domain=domain, **attributes)
     ports = [
@@ -84,7 +84,9 @@ def test_damaged_trees_are_refused(change: dict[str, Any], message: str) -> None
 
 
 def by_last_size() -> onnx.ModelProto:
-    """A model that drops the last axis where its size is 1, and multiplies the result, whose rank that decides."""
+    """Returns a model that drops the last axis where its size is 1, and multiplies the
+    result, whose rank that decides.
+    """
     last = numpy_helper.from_array(np.array([-1]), "last")
     one = numpy_helper.from_array(np.array([1]), "one")
     branches = [

@@ -172,7 +172,7 @@ def test_a_branch_sees_the_names_around_it() -> None:
 
 
 def external(folder: Path, location: str, size: int = 12) -> Path:
-    """A model whose weights are in a file."""
+    """Returns a model whose weights are in a file."""
     weights = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[3], data_location=TensorProto.EXTERNAL)
     for key, value in (("location", location), ("length", str(size))):
         weights.external_data.add(key=key, value=value)

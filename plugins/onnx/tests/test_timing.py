@@ -40,7 +40,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def bench(*arguments: str, quick: bool = True) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own: it starts itself again."""
+    """Returns the command in a process of its own: it starts itself again."""
     command = [
         sys.executable,
         "-m",

@@ -27,7 +27,7 @@ class Mutant:
 
 
 def without(*names: str) -> Alter:
-    """A provider that does not look at attributes, and takes their defaults."""
+    """Returns a provider that does not look at attributes, and takes their defaults."""
 
     def alter(_: onnx.GraphProto, node: onnx.NodeProto) -> None:
         kept = [a for a in node.attribute if a.name not in names]
@@ -38,7 +38,7 @@ def without(*names: str) -> Alter:
 
 
 def setting(**values: object) -> Alter:
-    """A provider that takes other values for attributes."""
+    """Returns a provider that takes other values for attributes."""
 
     def alter(graph: onnx.GraphProto, node: onnx.NodeProto) -> None:
         without(*values)(graph, node)
@@ -56,7 +56,7 @@ def swapped_pads(_: onnx.GraphProto, node: onnx.NodeProto) -> None:
 
 
 def first_inputs(count: int) -> Alter:
-    """A provider that reads this many inputs and drops the others."""
+    """Returns a provider that reads this many inputs and drops the others."""
 
     def alter(_: onnx.GraphProto, node: onnx.NodeProto) -> None:
         del node.input[count:]

@@ -31,7 +31,7 @@ CHOSEN = (
 
 
 def failures(target: Target, op: str) -> list[Any]:
-    """The first failures of an op in float32."""
+    """Returns the first failures of an op in float32."""
     cases = [c for c in SUITES["forward"](target, [registry.get(op)]) if "float32" in dict(c.types).values()]
     found = []
     for case in cases[:MOST_CASES]:

@@ -27,7 +27,9 @@ SIMULATOR = ("oclgrind", "--data-races", "--max-errors", "20", "--build-options"
 
 
 def small_cases(identifiers: list[str]) -> list[str]:
-    """The first few cases of each op and set of dtypes whose dimensions are small; the last few, for other attrs."""
+    """Returns the first few cases of each op and set of dtypes whose dimensions are small; the
+    last few, for other attrs.
+    """
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for identifier in identifiers:
         _, op, dtypes, detail = identifier.split("/", 3)

@@ -34,7 +34,7 @@ print(found)
 
 
 def run_program(cache: Path, what: str, **environment: str) -> str:
-    """What a process prints whose caches are in this folder."""
+    """Returns what a process prints whose caches are in this folder."""
     variables = {**os.environ, "TIMBERFRAME_CACHE": str(cache), **environment}
     done = subprocess.run(
         [sys.executable, "-c", _PROGRAM, what], env=variables, capture_output=True, text=True, check=True

@@ -33,7 +33,7 @@ def used(session: tf.Session) -> dict[str, int]:
 
 
 def layers(x: tf.Tensor, specs: tuple[str, ...]) -> tuple[tf.Tensor, Any]:
-    """A loss and a training step of a net whose layers alternate between these devices."""
+    """Returns a loss and a training step of a net whose layers alternate between these devices."""
     weights = []
     for i in range(6):
         with tf.device(specs[i % len(specs)]):

@@ -53,7 +53,7 @@ class Altered:
 
 
 def reads(alter: Callable[[str], str]) -> Place:
-    """A plugin that compiles another module than it gets."""
+    """Returns a plugin that compiles another module than it gets."""
 
     def place(patch: pytest.MonkeyPatch) -> None:
         own = device.compiled_of
@@ -69,12 +69,12 @@ def reads(alter: Callable[[str], str]) -> Place:
 
 
 def rewritten(pattern: str, text: str | Callable[[re.Match[str]], str]) -> Place:
-    """A plugin that takes what a pattern finds for another text."""
+    """Returns a plugin that takes what a pattern finds for another text."""
     return reads(lambda module: re.sub(pattern, text, module))
 
 
 def keeps_first(arguments: Sequence[int]) -> Place:
-    """A plugin that uploads these arguments of a program once."""
+    """Returns a plugin that uploads these arguments of a program once."""
 
     def place(patch: pytest.MonkeyPatch) -> None:
         own = device.compiled_of
@@ -94,7 +94,7 @@ def keeps_first(arguments: Sequence[int]) -> Place:
 
 
 def through(dtype: str, operation: str) -> Place:
-    """A plugin that rounds the first two operands of an operation to a dtype of fewer bits."""
+    """Returns a plugin that rounds the first two operands of an operation to a dtype of fewer bits."""
 
     def rounded(found: re.Match[str]) -> str:
         line, name = found[0], found[1]
@@ -112,7 +112,7 @@ def through(dtype: str, operation: str) -> Place:
 
 
 def without_check(op: str) -> Place:
-    """A translation that has XLA clamp indices."""
+    """Returns a translation that has XLA clamp indices."""
 
     def place(patch: pytest.MonkeyPatch) -> None:
         found = TABLE[op]
@@ -127,7 +127,7 @@ def counts_padding(patch: pytest.MonkeyPatch) -> None:
 
 
 def drops_last(module: str) -> str:
-    """A sum without its last operand."""
+    """Returns a sum without its last operand."""
     found = list(re.finditer(r"stablehlo\.add (%\w+), (%\w+) :", module))
     if not found:
         return module
@@ -136,7 +136,7 @@ def drops_last(module: str) -> str:
 
 
 def loses_nan(found: re.Match[str]) -> str:
-    """The larger one by a comparison, which is false for NaN."""
+    """Returns the larger one by a comparison, which is false for NaN."""
     name, a, b, kind = found.groups()
     truths = kind.replace("f32>", "i1>")
     return (

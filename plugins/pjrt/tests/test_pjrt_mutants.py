@@ -34,7 +34,7 @@ CHOSEN = (
 
 
 def failures(target: Target, mutant: Mutant) -> list[Any]:
-    """The first failures of an op in float32."""
+    """Returns the first failures of an op in float32."""
     cases = [c for c in SUITES[mutant.suite](target, [registry.get(mutant.op)]) if "float32" in dict(c.types).values()]
     found = []
     for case in cases[:MOST_CASES]:

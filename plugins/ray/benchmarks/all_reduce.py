@@ -42,7 +42,7 @@ def _gloo(rank: int, size: int, address: str) -> Callable[[np.ndarray], Any] | N
 def work(
     rank: int, size: int, addresses: list[str], memory: bool, counts: list[int], repeats: int, results: Any
 ) -> None:
-    """One process: times of each way for each size, all ways once before any is repeated."""
+    """Runs in one process: times of each way for each size, all ways once before any is repeated."""
     ways: dict[str, Callable[[np.ndarray], Any] | None] = {}
     group = join(rank, size, addresses[0], memory=memory)
     ways[group.transport] = _ours(group)

@@ -51,7 +51,9 @@ def all_reduce_by_network(workers: int, nbytes: float, bandwidth: float) -> floa
 
 
 def overlapped(training: Training, reduce_all: float) -> float:
-    """A step whose buckets are reduced during the backward pass: the last one, and what it does not cover, is added."""
+    """Returns a step whose buckets are reduced during the backward pass: the last one, and what it
+    does not cover, is added.
+    """
     backward = training.compute * 2 / 3
     last = reduce_all / training.buckets
     covered = backward * (training.buckets - 1) / training.buckets
@@ -59,7 +61,8 @@ def overlapped(training: Training, reduce_all: float) -> float:
 
 
 def on_shared_cores(free: float, host: float, load: float) -> float:
-    """A step of `free` seconds that no processor is needed for, and `host` seconds of one that others want, too.
+    """Returns a step of `free` seconds that no processor is needed for, and `host` seconds of
+    one that others want, too.
 
     load: seconds of each core that all processes together want in a step of each. Where cores are busy for a part r of
     the time, work takes 1 / (1 - r) times as long; the step T decides that part: T = free + host / (1 - load / T).
@@ -73,27 +76,29 @@ def data_parallel(training: Training, workers: int) -> float:
 
 
 def data_parallel_on_one_machine(training: Training, workers: int, cores: int = 2) -> float:
-    """All processes on its cores, which do `host` and, beside the devices, what the sums take."""
+    """Returns all processes on its cores, which do `host` and, beside the devices, what the sums take."""
     free = overlapped(training, all_reduce_in_memory(workers, training.parameters, cores))
     sums = all_reduce_in_memory(min(workers, 2), training.parameters)
     return on_shared_cores(free, training.host, workers * (training.host + sums) / cores)
 
 
 def parameter_server(training: Training, workers: int, servers: int = 1) -> float:
-    """Each worker reads P bytes and sends P, in three hops; the servers' network carries W times that."""
+    """Returns the seconds of a step: each worker reads P bytes and sends P, in three hops; the servers'
+    network carries W times that.
+    """
     traffic = training.parameters / training.bandwidth
     return max(training.compute + 3 * HOP + 2 * traffic, workers * traffic / servers)
 
 
 def parameter_server_on_one_machine(training: Training, workers: int, cores: int = 2) -> float:
-    """The same through Ray's object store, which the variable and its gradient cross."""
+    """Returns the same through Ray's object store, which the variable and its gradient cross."""
     stored = STORE + STORE_BYTE * training.parameters if training.parameters > STORED_BYTES else 0.0
     path = 3 * HOP + 2 * stored
     return on_shared_cores(training.compute, path, workers * (training.host + 2 * stored) / cores)
 
 
 def pipeline(compute: float, stages: int, parts: int) -> float:
-    """A batch whose work takes one device `compute`, by equal stages: parts and bubbles."""
+    """Returns a batch whose work takes one device `compute`, by equal stages: parts and bubbles."""
     return (parts + stages - 1) * (compute / (stages * parts) + 2 * BLOCK)
 
 

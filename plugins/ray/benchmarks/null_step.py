@@ -108,7 +108,7 @@ class Counted:
                 self.sent += written(given)
 
     def moved(self) -> int:
-        """Bytes of all arguments and results."""
+        """Returns bytes of all arguments and results."""
         return self.sent + sum(written(ray.get(ref)) for ref in self.refs)
 
     def copies(self) -> list[int]:
@@ -119,7 +119,7 @@ class Counted:
 
 
 def written(value: Any) -> int:
-    """The bytes in which Ray sends a value."""
+    """Returns the bytes in which Ray sends a value."""
     found: int = ray._private.worker.global_worker.get_serialization_context().serialize(value).total_bytes
     return found
 
@@ -162,7 +162,7 @@ def tensorflow(python: str, count: int) -> Iterator[Callable[[int], list[float]]
 
 
 def measure(cluster: tfr.Cluster, nbytes: int, given: Any) -> dict[str, Any]:
-    """What one size takes; the ways take turns."""
+    """Returns what one size takes; the ways take turns."""
     count = nbytes // 4
     config = tf.SessionConfig(plugins=["cpu"])
     with ExitStack() as stack:

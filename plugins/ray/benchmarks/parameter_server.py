@@ -38,7 +38,7 @@ def busy(_: Any) -> float:
 
 
 def work(task: int, target: str, count: int, given: Any, start: Any, results: Any) -> None:
-    """One client: its number, the seconds of its steps, and its processor time."""
+    """Runs one client: its number, the seconds of its steps, and its processor time."""
     worker = f"/job:worker/task:{task}"
     config = tf.SessionConfig(plugins=["cpu", "sleeping"], device_filters=["/job:ps", worker])
     with tf.device("/job:ps/task:0"):
@@ -63,7 +63,7 @@ def work(task: int, target: str, count: int, given: Any, start: Any, results: An
 
 
 def measure(cluster: tfr.Cluster, workers: int, nbytes: int, given: Any) -> dict[str, Any]:
-    """What one number of workers and one size take."""
+    """Returns what one number of workers and one size take."""
     context = multiprocessing.get_context("spawn")
     results, start = context.Queue(), context.Barrier(workers + 1)
     arguments = (cluster.target, nbytes // 4, given, start, results)

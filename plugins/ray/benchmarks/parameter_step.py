@@ -14,7 +14,7 @@ from typing import Any
 
 
 def program(tf: Any, count: int) -> tuple[Any, Any]:
-    """A variable of a parameter server, and a step: a worker reads it, and its gradient is subtracted there."""
+    """Returns a variable of a parameter server, and a step: a worker reads it, and its gradient is subtracted there."""
     with tf.device("/job:ps/task:0"):
         v = tf.get_variable("v", [count], initializer=tf.ones_initializer())
     with tf.device("/job:worker/task:0"):
@@ -24,7 +24,7 @@ def program(tf: Any, count: int) -> tuple[Any, Any]:
 
 
 def seconds(session: Any, step: Any, steps: int) -> list[float]:
-    """What each step took."""
+    """Returns what each step took."""
     times = []
     for _ in range(steps):
         start = time.perf_counter()

@@ -31,7 +31,7 @@ def stage(number: int) -> Any:
 
 
 def measure(stages: int, microbatches: int, schedule: str, repeats: int = 5) -> dict[str, Any]:
-    """Seconds of the quickest of some steps, beside the bound."""
+    """Returns seconds of the quickest of some steps, beside the bound."""
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [microbatches, WIDTH])
         loss, pairs = tfr.pipeline(

@@ -30,12 +30,12 @@ rows."""
 
 
 def lines(text: str) -> list[dict[str, Any]]:
-    """The JSON objects that a benchmark has printed, one a line."""
+    """Returns the JSON objects that a benchmark has printed, one a line."""
     return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Rows in Markdown, under the keys of the first."""
+    """Returns rows in Markdown, under the keys of the first."""
     heads = list(rows[0])
     cells = [[_cell(row.get(head)) for head in heads] for row in rows]
     return "\n".join("|" + "|".join(x) + "|" for x in [heads, ["-"] * len(heads), *cells])

@@ -26,7 +26,7 @@ import timberframe_ray as tfr
 
 
 def sleeping(given: Any) -> tuple[Any, Any, tf.SessionConfig]:
-    """A placeholder, what comes of it after layers that sleep, and a configuration with one thread."""
+    """Returns a placeholder, what comes of it after layers that sleep, and a configuration with one thread."""
     count = given.bytes // given.layers // 4
     x = tf.placeholder(tf.float32, [count])
     h = x
@@ -37,7 +37,7 @@ def sleeping(given: Any) -> tuple[Any, Any, tf.SessionConfig]:
 
 
 def computing(given: Any) -> tuple[Any, Any, tf.SessionConfig]:
-    """A placeholder, what comes of it after products of matrices, and a configuration with one thread."""
+    """Returns a placeholder, what comes of it after products of matrices, and a configuration with one thread."""
     width = math.isqrt(given.bytes // given.layers // 4)
     x = tf.placeholder(tf.float32, [given.rows, width])
     h = x
@@ -49,7 +49,7 @@ def computing(given: Any) -> tuple[Any, Any, tf.SessionConfig]:
 
 
 def work(rank: int, size: int, address: str, given: Any, results: Any) -> None:
-    """One process: seconds of its steps, the quickest and the median, and of processor time in each."""
+    """Runs in one process: seconds of its steps, the quickest and the median, and of processor time in each."""
     tfr.join(rank, size, address)
     x, h, config = (computing if given.rows else sleeping)(given)
     optimizer = tfr.DistributedOptimizer(tf.train.GradientDescentOptimizer(0.0), given.bucket)
@@ -68,7 +68,7 @@ def work(rank: int, size: int, address: str, given: Any, results: Any) -> None:
 
 
 def measure(size: int, given: Any) -> list[float]:
-    """The quickest and the median step and a step's processor time, of the slowest process, in seconds."""
+    """Returns the quickest and the median step and a step's processor time, of the slowest process, in seconds."""
     context = multiprocessing.get_context("spawn")
     results, address = context.Queue(), free_address()
     processes = [context.Process(target=work, args=(r, size, address, given, results)) for r in range(size)]

@@ -76,7 +76,7 @@ class _NotingCreator(tf.train.SessionCreator):
 def train(
     target: str, folder: Path, hooks: Sequence[Any] = (), each: Callable[[int, float], None] = lambda step, loss: None
 ) -> tuple[dict[int, float], list[Failure]]:
-    """The losses by step, where a step was repeated its last, and the errors of lost processes."""
+    """Returns the losses by step, where a step was repeated its last, and the errors of lost processes."""
     losses: dict[int, float] = {}
     failures: list[Failure] = []
     with tf.Graph().as_default():
@@ -136,7 +136,7 @@ class Kills:
         tf.Session.reset(cluster.target)
 
     def kill(self, kind: str, number: int) -> tuple[str, float | None]:
-        """One kill: the class of the first error, and seconds until it; None where the training had ended."""
+        """Returns one kill: the class of the first error, and seconds until it; None where the training had ended."""
         run, seconds = self._choose.randint(2, STEPS), self._choose.uniform(0, 0.02)
         folder, start = self._folder / str(number), time.monotonic()
         work = self._client if kind == "client" else self._part
@@ -148,7 +148,7 @@ class Kills:
         return name, took
 
     def _part(self, kind: str, folder: Path, run: int, seconds: float) -> tuple[dict[int, float], str, float | None]:
-        """A training that loses a task or a node."""
+        """Returns a training that loses a task or a node."""
         place = self._choose.choice(TASKS)
         process = self._cluster.process(*place)
         if kind == "task":
@@ -164,7 +164,7 @@ class Kills:
         return losses, name, None if when is None else when - hook.at
 
     def _client(self, kind: str, folder: Path, run: int, seconds: float) -> tuple[dict[int, float], str, float | None]:
-        """A training whose client is killed, and another client that goes on."""
+        """Returns a training whose client is killed, and another client that goes on."""
         command = [sys.executable, __file__, "--target", self._cluster.target, "--folder", str(folder)]
         first = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert first.stdout is not None
@@ -182,13 +182,13 @@ class Kills:
 
 
 def settled(cluster: Cluster) -> bool:
-    """Whether no worker has a session any more."""
+    """Returns whether no worker has a session any more."""
     workers = [engine.find_worker(cluster.name, *place) for place in TASKS]
     return all(engine.describe(worker)["sessions"] == 0 for worker in workers)
 
 
 def fit_with_fewer(nodes: Nodes, folder: Path) -> list[int]:
-    """The sizes of a training that loses a node, and gets it back later."""
+    """Returns the sizes of a training that loses a node, and gets it back later."""
     folder.mkdir()
 
     def work() -> None:

@@ -43,12 +43,12 @@ class Nodes:
         self._cluster.shutdown()
 
     def _raylet(self) -> int:
-        """The number of the second node's own process."""
+        """Returns the number of the second node's own process."""
         found: Any = self._second.all_processes["raylet"][0].process.pid
         return int(found)
 
     def move(self, cluster: Cluster, place: tuple[str, int]) -> None:
-        """Has a task's worker run on the second node."""
+        """Makes a task's worker run on the second node."""
         end = time.monotonic() + MOVE_SECONDS
         while time.monotonic() < end:
             with suppress(tf.errors.UnavailableError):  # while it starts
@@ -73,7 +73,7 @@ class Nodes:
 
 
 def held() -> dict[str, int]:
-    """Bytes in the object stores of all nodes; open files and Python threads of this process."""
+    """Returns bytes in the object stores of all nodes; open files and Python threads of this process."""
     tf.summary.FileWriterCache.clear()  # it keeps the writer of each folder open, as TensorFlow's does
     gc.collect()
     store = "object_store_memory"

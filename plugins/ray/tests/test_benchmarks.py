@@ -14,7 +14,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
 def printed(command: str) -> list[dict[str, Any]]:
-    """The lines of a benchmark, run as its users run it."""
+    """Returns the lines of a benchmark, run as its users run it."""
     name, *options = command.split()
     done = subprocess.run([sys.executable, BENCHMARKS / name, *options], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

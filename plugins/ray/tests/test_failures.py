@@ -225,7 +225,7 @@ def test_a_client_that_loses_its_monitor_gets_another_one_and_new_sessions(clust
 
 
 def described_meanwhile(cluster: Cluster) -> dict[str, Any]:
-    """What the worker says of itself, by a monitor that may have just ended."""
+    """Returns what the worker says of itself, by a monitor that may have just ended."""
     with suppress(tf.errors.UnavailableError):
         return described(cluster)
     return {"sessions": None}

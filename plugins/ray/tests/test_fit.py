@@ -26,7 +26,9 @@ HALF = 0.5
 
 
 def training(folder: str, steps: int, each_step: Callable[[int], None]) -> Callable[[], Any]:
-    """A function for `fit`: trains a line until a step by all processes, and gives size, weights and the first step."""
+    """Returns a function for `fit`: trains a line until a step by all processes, and gives size,
+    weights and the first step.
+    """
 
     def train() -> Any:
         rank, size = tfr.group().rank, tfr.group().size

@@ -21,7 +21,7 @@ CONFIG = tf.SessionConfig(plugins=["cpu"])
 
 
 def train(cluster: Cluster, folder: Path, last_step: int, *hooks: Any) -> np.ndarray:
-    """A training over two workers with dropout and shuffled rows; the value of its variable."""
+    """Returns a training over two workers with dropout and shuffled rows; the value of its variable."""
     with tf.Graph().as_default():
         tf.set_random_seed(3)
         rows = tf.data.Dataset.range(12).shuffle(12, seed=1).repeat().batch(2)
@@ -87,7 +87,7 @@ def test_random_ops_without_a_seed_go_on_with_theirs(cluster: Cluster) -> None:
 
 
 def replicas(cluster: Cluster, name: str, folder: Path, steps: int, kill_after: int | None = None) -> np.ndarray | None:
-    """A training by replicas.py; the value of its variable. kill_after: all is killed after so many steps."""
+    """Returns a training by replicas.py; the value of its variable. kill_after: all is killed after so many steps."""
     environment = {**os.environ, "RAY_ADDRESS": engine.gcs_address()}
     command = [sys.executable, str(Path(__file__).with_name("replicas.py")), name, str(folder), str(steps)]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)

@@ -31,14 +31,14 @@ def spec(cluster: Cluster) -> tf.train.ClusterSpec:
 
 
 def new_spec(workers: int = 2) -> tf.train.ClusterSpec:
-    """A parameter server and some workers, with addresses of their own."""
+    """Returns a parameter server and some workers, with addresses of their own."""
     return tf.train.ClusterSpec(
         {"ps": [f"here:{next(_ports)}"], "worker": [f"here:{next(_ports)}" for _ in range(workers)]}
     )
 
 
 def model(spec: Any, task: int) -> Any:
-    """A line through two points, on a parameter server; what trains it."""
+    """Returns a line through two points, on a parameter server; what trains it."""
     setter = tf.train.replica_device_setter(worker_device=f"/job:worker/task:{task}", cluster=spec)
     with tf.device(setter):
         step = tf.train.get_or_create_global_step()
@@ -106,7 +106,7 @@ LABELS = ROWS @ np.array([1.0, -2.0, 0.5], np.float32) + np.float32(0.3)
 
 
 def half_squares(rows: np.ndarray, labels: np.ndarray) -> Any:
-    """The loss of a linear model with an embedding, and what is shared: variables that are made with it."""
+    """Returns the loss of a linear model with an embedding, and what is shared: variables that are made with it."""
     w = tf.get_variable("w", [3], initializer=tf.zeros_initializer())
     b = tf.get_variable("b", [2], initializer=tf.zeros_initializer())
     found = tf.reduce_sum(rows * w, 1) + tf.nn.embedding_lookup(b, [i % 2 for i in range(len(rows))])
@@ -124,7 +124,7 @@ class Together(tf.train.SessionRunHook):
 
 
 def synchronous_losses(spec: Any, steps: int) -> list[list[float]]:
-    """The losses of the workers, each with its share of the rows, before each step."""
+    """Returns the losses of the workers, each with its share of the rows, before each step."""
     count = spec.num_tasks("worker")
     servers = [tf.train.Server(spec, "ps", 0), *(tf.train.Server(spec, "worker", task) for task in range(count))]
     losses: list[list[float]] = [[] for _ in range(count)]

@@ -48,7 +48,9 @@ def start(cluster: Cluster, tmp_path: Path) -> Iterator[Start]:
 
 
 def trained(process: subprocess.Popen[str]) -> tuple[int, float]:
-    """The runs of a worker and its last loss; where it does not end in time, the test fails with all its threads."""
+    """Returns the runs of a worker and its last loss; where it does not end in time, the test
+    fails with all its threads.
+    """
     try:
         printed = process.communicate(timeout=SECONDS)[0]
     except subprocess.TimeoutExpired:

@@ -140,7 +140,7 @@ def test_loops_run_in_a_worker(cluster: Cluster) -> None:
 
 
 def steps(link: Link) -> list[int]:
-    """The numbers of results of the steps that are sent from now on."""
+    """Returns the numbers of results of the steps that are sent from now on."""
     sent: list[int] = []
     submit = link.send
 

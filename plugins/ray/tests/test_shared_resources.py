@@ -29,7 +29,7 @@ def sessions(cluster: Cluster) -> Iterator[tuple[tf.Session, tf.Session]]:
 
 
 def in_background(work: Any) -> tuple[threading.Thread, list[Any]]:
-    """A thread that does some work, and where it leaves what the work gave or raised."""
+    """Returns a thread that does some work, and where it leaves what the work gave or raised."""
     found: list[Any] = []
 
     def run() -> None:

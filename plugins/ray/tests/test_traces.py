@@ -23,7 +23,7 @@ FULL = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
 
 
 def traced(cluster: Cluster) -> tuple[tf.RunMetadata, dict[str, dict[str, Any]]]:
-    """The metadata of a step over both workers and the server, and its events by track and name."""
+    """Returns the metadata of a step over both workers and the server, and its events by track and name."""
     x = tf.placeholder(tf.float32, [2], name="x")
     with tf.device("/job:ps/task:0"):
         total = tf.get_variable("total", initializer=tf.constant(0.0))

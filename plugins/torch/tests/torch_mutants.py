@@ -30,19 +30,19 @@ class Mutant:
 
 
 def memory(x: Any, first: int) -> Any:
-    """The elements of a tensor as a kernel finds them that takes them for dense, from an offset on."""
+    """Returns the elements of a tensor as a kernel finds them that takes them for dense, from an offset on."""
     flat = np.frombuffer(bytes(x.untyped_storage()), np.dtype(str(x.dtype).removeprefix("torch.")))
     found = flat[first : first + x.numel()]
     return torch.from_numpy(np.resize(found, x.numel()).copy()).reshape(x.shape) if x.numel() else torch.empty(x.shape)
 
 
 def numpy_of(*tensors: Any) -> list[np.ndarray]:
-    """The tensors as arrays, which NumPy computes with: no kernel of torch has a part in it."""
+    """Returns the tensors as arrays, which NumPy computes with: no kernel of torch has a part in it."""
     return [t.detach().numpy() for t in tensors]
 
 
 def result(x: Any) -> Any:
-    """A new tensor of an array."""
+    """Returns a new tensor of an array."""
     return torch.from_numpy(np.array(x))
 
 
@@ -147,7 +147,7 @@ MUTANTS = (
 
 @contextlib.contextmanager
 def in_place(mutant: Mutant) -> Iterator[None]:
-    """Has torch use the mutant's kernel within the block."""
+    """Makes torch use the mutant's kernel within the block."""
     with torch.library._scoped_library("aten", "IMPL") as library:
         library.impl(mutant.name, mutant.kernel, "CPU", allow_override=True)
         yield

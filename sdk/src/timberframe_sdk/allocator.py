@@ -63,23 +63,23 @@ class Allocator:
         )
 
     def allocate(self, nbytes: int) -> Buffer:
-        """A buffer of at least `nbytes` bytes; ResourceExhaustedError when the limit or the device refuses."""
+        """Returns a buffer of at least `nbytes` bytes; ResourceExhaustedError when the limit or the device refuses."""
         return Buffer(self.obtain(nbytes), nbytes, self.release)
 
     def may_drop(self, keeper: Keeper) -> None:
-        """Has a keeper drop what it does not use when memory runs out, for as long as the keeper lives."""
+        """Makes a keeper drop what it does not use when memory runs out, for as long as the keeper lives."""
         with self._lock:
             self._keepers.add(keeper)
 
     def reclaim(self) -> bool:
-        """Has all keepers drop what they do not use; whether there was any."""
+        """Makes all keepers drop what they do not use; whether there was any."""
         with self._lock:
             keepers = list(self._keepers)
         dropped = [keeper.drop_idle() for keeper in keepers]
         return any(dropped)
 
     def obtain(self, nbytes: int) -> Any:
-        """What `raw` gives, counted as used until `release`."""
+        """Returns what `raw` gives, counted as used until `release`."""
         if self.fail_at is not None:  # a test that counts allocations expects each to be tried once
             return self._obtain(nbytes)
         try:
@@ -124,7 +124,7 @@ class Allocator:
             self._live -= 1
 
     def release_with(self, array: Any, nbytes: int) -> None:
-        """Has reserved memory released when `array` is dropped, for arrays that another library allocated."""
+        """Releases reserved memory when `array` is dropped, for arrays that another library allocated."""
         weakref.finalize(array, self.release, nbytes).atexit = False
 
     def _exhausted(self, nbytes: int, who: str) -> ResourceExhaustedError:
@@ -137,13 +137,13 @@ class Allocator:
         )
 
     def _refused(self, nbytes: int, why: str, who: str = "the device") -> ResourceExhaustedError:
-        """The error where memory itself is used up, which no limit can change. why: what the driver said."""
+        """Returns the error where memory itself is used up, which no limit can change. why: what the driver said."""
         return ResourceExhaustedError(
             f"allocation of {nbytes} bytes was refused by {who}{f' ({why})' if why else ''}: {self._used} bytes used; "
             "free tensors or use smaller batches"
         )
 
     def statistics(self) -> AllocatorStatistics:
-        """Bytes used now, the peak, the limit, live and total allocations."""
+        """Returns bytes used now, the peak, the limit, live and total allocations."""
         with self._lock:
             return AllocatorStatistics(self._used, self._peak, self.limit, self._live, self._total)

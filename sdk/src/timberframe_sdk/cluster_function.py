@@ -46,7 +46,7 @@ class ClusterFunction:
 
 
 def single(node: KernelNode) -> Cluster:
-    """The cluster of one node of another: its inputs are the node's, each once, without constants."""
+    """Returns the cluster of one node of another: its inputs are the node's, each once, without constants."""
     inputs = list({v.id: v for v in node.inputs if v.kind != "const"}.values())
     return Cluster(node.device, [node], inputs, list(node.outputs))
 

@@ -84,7 +84,7 @@ class CompilerDevice(DeviceDefaults):
 
     @abstractmethod
     def supports(self, node: KernelNode) -> str | None:
-        """None if `build` can translate the node, else why not."""
+        """Returns None if `build` can translate the node, else why not."""
         raise NotImplementedError
 
     @abstractmethod
@@ -93,28 +93,32 @@ class CompilerDevice(DeviceDefaults):
         raise NotImplementedError
 
     def load(self, function: ClusterFunction, data: bytes) -> Program:
-        """A program of a cluster, as `Program.save` of an equal one has written it; any error where it cannot be."""
+        """Returns a program of a cluster, as `Program.save` of an equal one has written it; any
+        error where it cannot be.
+        """
         raise NotImplementedError
 
     @abstractmethod
     def upload(self, x: np.ndarray) -> Array:
-        """A copy of a host array of any strides; later changes of x do not show in it."""
+        """Returns a copy of a host array of any strides; later changes of x do not show in it."""
         raise NotImplementedError
 
     @abstractmethod
     def copy_out(self, a: Array) -> np.ndarray:
-        """A host copy that owns its memory; waits for the work that makes `a` and raises its errors."""
+        """Returns a host copy that owns its memory; waits for the work that makes `a` and raises its errors."""
         raise NotImplementedError
 
     def ready(self, a: Array) -> bool:
-        """Whether the work that makes `a` is done; never waits."""
+        """Returns whether the work that makes `a` is done; never waits."""
         return True
 
     def wait(self, a: Array) -> None:
         """Waits for the work that makes `a` and raises its errors."""
 
     def error(self, e: Exception) -> OpError:
-        """What an exception of the toolchain is to the user; `ResourceExhaustedError` where memory does not suffice."""
+        """Returns what an exception of the toolchain is to the user; `ResourceExhaustedError`
+        where memory does not suffice.
+        """
         if isinstance(e, OpError):
             return e
         kind = ResourceExhaustedError if isinstance(e, MemoryError) else UnknownError
@@ -138,7 +142,7 @@ class CompilerDevice(DeviceDefaults):
         return [*self.failures.withdraw(), *super().withdraw_failures()]
 
     def copy_in(self, x: np.ndarray) -> Array:
-        """What `upload` makes, which counts as used memory for as long as it lives."""
+        """Returns what `upload` makes, which counts as used memory for as long as it lives."""
         self.allocator.reserve(x.nbytes)
         try:
             made = self.upload(x)
@@ -149,13 +153,15 @@ class CompilerDevice(DeviceDefaults):
         return made
 
     def program(self, function: ClusterFunction) -> Program:
-        """What `build` makes of a function, or has made of an equal one; FailedPreconditionError where it must not."""
+        """Returns what `build` makes of a function, or has made of an equal one;
+        FailedPreconditionError where it must not.
+        """
         if _draws(function.cluster):
             return self._built(function)
         return self._programs.get(function.cluster.fingerprint, lambda: self._loaded(function) or self._built(function))
 
     def _loaded(self, function: ClusterFunction) -> Program | None:
-        """The program of a cluster that is on disk; one that cannot be loaded is dropped there."""
+        """Returns the program of a cluster that is on disk; one that cannot be loaded is dropped there."""
         fingerprint = function.cluster.fingerprint
         data = None if self.cache is None else self.cache.get(fingerprint)
         if self.cache is None or data is None:
@@ -168,7 +174,7 @@ class CompilerDevice(DeviceDefaults):
             return None
 
     def _built(self, function: ClusterFunction) -> Program:
-        """What `build` makes of a function, kept on disk where that is wanted."""
+        """Returns what `build` makes of a function, kept on disk where that is wanted."""
         cache = self.cache
         if cache is None:
             return self.build(function)
@@ -183,12 +189,12 @@ class CompilerDevice(DeviceDefaults):
         return program
 
     def constant(self, x: np.ndarray) -> Array:
-        """The device's copy of a host constant; each is uploaded once, and dropped with the host's array."""
+        """Returns the device's copy of a host constant; each is uploaded once, and dropped with the host's array."""
         found = self._constants.get(x)
         return self._constants.keep(x, self.copy_in(x)) if found is None else found
 
     def note(self, arrays: Sequence[Array], sizes: Sequence[int]) -> None:
-        """Has reserved memory released with the arrays that it was reserved for, and `marker` wait for them."""
+        """Releases reserved memory with the arrays that it was reserved for, and makes `marker` wait for them."""
         for array, nbytes in zip(arrays, sizes, strict=True):
             self.allocator.release_with(array, nbytes)
         if self.asynchronous:
@@ -197,7 +203,7 @@ class CompilerDevice(DeviceDefaults):
                 self._unfinished = known + [weakref.ref(a) for a in arrays]
 
     def start_copy_out(self, a: Array) -> ArraysReady:
-        """The copy, made when `a` is ready: arrays never change, so that later work cannot disturb it."""
+        """Returns the copy, made when `a` is ready: arrays never change, so that later work cannot disturb it."""
         return ArraysReady(self, [a], lambda: self.copy_out(a))
 
     def marker(self) -> ArraysReady:
@@ -217,7 +223,7 @@ class CompilerDevice(DeviceDefaults):
 
 
 def _draws(cluster: Cluster) -> bool:
-    """Whether a node draws random numbers, from a stream that is its own."""
+    """Returns whether a node draws random numbers, from a stream that is its own."""
     return any(n.stream is not None or any(map(_draws, n.inner)) for n in cluster.nodes)
 
 
@@ -259,7 +265,9 @@ class _Compiled:
             self._reserved_for.append((self.program.memory.arena, None))
 
     def run(self, given: Sequence[Array]) -> list[Array]:
-        """The results for these inputs and versions: used memory from before they are made until they are dropped."""
+        """Returns the results for these inputs and versions: used memory from before they are
+        made until they are dropped.
+        """
         allocator, reserved = self.device.allocator, []
         try:
             for nbytes, node in self._reserved_for:
@@ -305,7 +313,7 @@ class CompiledCluster:
         self._by_node()
 
     def _by_node(self) -> list[_Compiled]:
-        """A program for each node; an error names the one that the toolchain cannot compile.
+        """Returns a program for each node; an error names the one that the toolchain cannot compile.
 
         It is a NoKernelError where the translation raises UnimplementedError.
         """
@@ -374,7 +382,7 @@ class CompiledCluster:
 
 
 def _memory(parts: Sequence[_Compiled]) -> Memory:
-    """What programs that run one after the other need."""
+    """Returns what programs that run one after the other need."""
     known = [p.program.memory for p in parts]
     constants = {v.id: v.nbytes for p in parts for v in p.function.constants}
     return Memory(

@@ -62,7 +62,7 @@ _exported: dict[int, tuple[Any, ...]] = {}
 
 
 def _delete(address: int) -> None:
-    """Its consumer is done with a tensor."""
+    """Drops a tensor that its consumer is done with."""
     _exported.pop(address, None)
 
 
@@ -79,7 +79,7 @@ def _drop_unclaimed(phase: str, _: Any) -> None:
 
 
 def _is_dropped(entry: tuple[Any, ...]) -> bool:
-    """Whether nobody but the entry has its capsule.
+    """Returns whether nobody but the entry has its capsule.
 
     The only place that asks Python for a count of references, as capsules take no weak ones. It suits builds that
     borrow references or have no global lock, too: who has a capsule owns one, and nobody can get it from an entry.
@@ -106,7 +106,10 @@ class DLPackView:
         return self.device
 
     def __dlpack__(self, **_: Any) -> Any:
-        """A capsule of the unversioned kind. What a run gives is complete, so there is no stream to wait for."""
+        """Returns a capsule of the unversioned kind.
+
+        What a run gives is complete, so there is no stream to wait for.
+        """
         rank = len(self.shape)
         shape = (ctypes.c_int64 * rank)(*self.shape)
         code, bits = _encode(self.dtype)
@@ -140,7 +143,7 @@ class DLPackTensor:
 
 
 def take_in(x: Any, stream: int | None = None) -> DLPackTensor:
-    """The tensor of an object with `__dlpack__`, whose `__dlpack_device__` the caller has compared.
+    """Returns the tensor of an object with `__dlpack__`, whose `__dlpack_device__` the caller has compared.
 
     stream: the one that the standard has the giver wait for, on kinds of devices that have streams.
     InvalidArgumentError unless it is dense, row-major and of a dtype that NumPy or ml_dtypes has.
@@ -173,7 +176,7 @@ class _HostMemory:
 
 
 def host_view(x: Any) -> np.ndarray:
-    """The array of an object with `__dlpack__` in the host's memory, which stays alive with the view.
+    """Returns the array of an object with `__dlpack__` in the host's memory, which stays alive with the view.
 
     Raises what the object and `take_in` raise.
     """

@@ -64,12 +64,12 @@ class KernelDevice(DeviceDefaults):
 
     @abstractmethod
     def array(self, buffer: Buffer, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-        """A tensor that lies at `offset` bytes in the buffer."""
+        """Returns a tensor that lies at `offset` bytes in the buffer."""
         raise NotImplementedError
 
     @abstractmethod
     def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-        """A new tensor that owns its memory, its values undefined."""
+        """Returns a new tensor that owns its memory, its values undefined."""
         raise NotImplementedError
 
     @abstractmethod
@@ -79,25 +79,25 @@ class KernelDevice(DeviceDefaults):
 
     @abstractmethod
     def copy_in(self, x: np.ndarray) -> Array:
-        """The device's copy of a host array of any strides."""
+        """Returns the device's copy of a host array of any strides."""
         raise NotImplementedError
 
     @abstractmethod
     def copy_out(self, a: Array) -> np.ndarray:
-        """A host copy of a tensor, after all work that was enqueued before."""
+        """Returns a host copy of a tensor, after all work that was enqueued before."""
         raise NotImplementedError
 
     def take(self, a: Array, shape: tuple[int, ...]) -> Array:
-        """A new tensor of `shape` with the first elements of `a`, which a kernel filled less than its bound."""
+        """Returns a new tensor of `shape` with the first elements of `a`, which a kernel filled less than its bound."""
         flat = self.copy_out(a).reshape(-1)[: int(np.prod(shape))]
         return self.copy_in(flat.reshape(shape))
 
     def address(self, a: Array) -> int:
-        """Where a tensor begins, as DLPack wants it of this kind of device."""
+        """Returns where a tensor begins, as DLPack wants it of this kind of device."""
         raise NotImplementedError
 
     def adopt(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], owner: Any) -> Array:
-        """A tensor at an address that DLPack gave, which keeps `owner`."""
+        """Returns a tensor at an address that DLPack gave, which keeps `owner`."""
         raise NotImplementedError
 
     def timed(self, launch: Callable[[], Any]) -> tuple[Any, int, int]:
@@ -123,13 +123,15 @@ class KernelDevice(DeviceDefaults):
         return [*self.failures.withdraw(), *super().withdraw_failures()]
 
     def to_dlpack(self, a: Array) -> Any:
-        """An object with `__dlpack__`: a view of `a` where `dlpack_device` is set, else a host copy."""
+        """Returns an object with `__dlpack__`: a view of `a` where `dlpack_device` is set, else a host copy."""
         if self.dlpack_device is None or self.host_memory:
             return self.copy_out(a)
         return DLPackView(self.dlpack_device, self.address(a), np.dtype(a.dtype), tuple(a.shape), a)
 
     def from_dlpack(self, x: Any) -> Array:
-        """The tensor of an object with `__dlpack__` that lies on `dlpack_device`: a view that keeps it alive."""
+        """Returns the tensor of an object with `__dlpack__` that lies on `dlpack_device`: a
+        view that keeps it alive.
+        """
         if self.dlpack_device is None or self.host_memory:
             return self.copy_in(host_view(x))
         found = take_in(x, self.dlpack_stream)
@@ -141,17 +143,19 @@ class KernelDevice(DeviceDefaults):
         self.forms.clear()
 
     def kernel(self, node: KernelNode) -> KernelDef | None:
-        """The registered kernel for a node; its op's reference where there is none and the device is `by_reference`."""
+        """Returns the registered kernel for a node; its op's reference where there is none and the
+        device is `by_reference`.
+        """
         return self.kernels.find(node) or self._by_reference(node)
 
     def _by_reference(self, node: KernelNode) -> KernelDef | None:
-        """The kernel that computes the node by its op's reference, where the device may do so."""
+        """Returns the kernel that computes the node by its op's reference, where the device may do so."""
         if not self.by_reference or "_kernel" in node.attrs or not has_reference(node.op):
             return None
         return next((k for k in reference_kernels(self.type, [node.op]) if not k.accepts(node.attrs)), None)
 
     def supports(self, node: KernelNode) -> Support:
-        """None if there is a kernel for the node, else why the registered ones do not fit, or DEPENDS."""
+        """Returns None if there is a kernel for the node, else why the registered ones do not fit, or DEPENDS."""
         if is_control_flow(node) or node.op in UNIT_KERNELS or self._by_reference(node) is not None:
             return None
         answer = self.kernels.supports(node)
@@ -186,7 +190,7 @@ class KernelDevice(DeviceDefaults):
         return call
 
     def constant(self, x: np.ndarray) -> Array:
-        """The device's copy of a host constant; each is uploaded once, and dropped with the host's array."""
+        """Returns the device's copy of a host constant; each is uploaded once, and dropped with the host's array."""
         found = self._constants.get(x)
         if found is None:
             found = self.copy_in(x)

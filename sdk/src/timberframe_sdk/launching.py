@@ -36,14 +36,14 @@ class Launch:
 
 
 def as_launch(built: Any) -> Launch:
-    """What a builder returned, with the defaults for what it left out."""
+    """Returns what a builder returned, with the defaults for what it left out."""
     if not isinstance(built, Launch):
         return Launch(built)
     return replace(built, call=built, context=False) if built.context else built
 
 
 def build_kernel(kernel: KernelDef, node: KernelNode) -> Any:
-    """What the kernel's builder makes of a node; any exception of it comes out as an OpError that names both.
+    """Returns what the kernel's builder makes of a node; any exception of it comes out as an OpError that names both.
 
     UnimplementedError says that there is no kernel for this node after all: NoKernelError.
     """
@@ -78,7 +78,7 @@ def check_returned(node: KernelNode, arrays: Sequence[Any], returned: Any) -> No
 
 
 def true_shapes(node: KernelNode, returned: Any) -> list[tuple[Value, tuple[int, ...]]]:
-    """The outputs whose size only their kernel knows, with the shapes that its launcher returned."""
+    """Returns the outputs whose size only their kernel knows, with the shapes that its launcher returned."""
     dynamic = [v for v in node.outputs if v.dynamic]
     if not dynamic:
         return []

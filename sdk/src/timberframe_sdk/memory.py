@@ -31,7 +31,7 @@ class MemoryPlan:
     live: int = 0
 
     def memory(self, persistent: int = 0) -> Memory:
-        """The figures that an Executable states."""
+        """Returns the figures that an Executable states."""
         return Memory(persistent, self.arena, self.workspace)
 
 
@@ -151,7 +151,7 @@ def plan_memory(cluster: Cluster, inplace: InplacePairs, alignment: int) -> Memo
 
 
 def _without_gaps(arena: _Arena) -> int:
-    """The size of the arena when its blocks, where they leave gaps, have been placed in the better order."""
+    """Returns the size of the arena when its blocks, where they leave gaps, have been placed in the better order."""
     top, blocks = arena.top, arena.blocks
     together = _alive_together(blocks) if top > _SLACK * arena.live else None
     if together is None:
@@ -210,7 +210,7 @@ def _last_uses(cluster: Cluster) -> dict[int, int]:
 
 
 def _dead(node: KernelNode, position: int, last: dict[int, int]) -> dict[int, None]:
-    """The values that nobody reads after the node at this position."""
+    """Returns the values that nobody reads after the node at this position."""
     read = (v.id for v in node.inputs if last[v.id] == position)
     return dict.fromkeys((*read, *(v.id for v in node.outputs if v.id not in last)))
 
@@ -225,7 +225,7 @@ def _reusable(
     placed: Container[int],
     blocked: set[int],
 ) -> Value | None:
-    """The input whose memory this output may take over."""
+    """Returns the input whose memory this output may take over."""
     for o, i in pairs:
         if o != output:
             continue

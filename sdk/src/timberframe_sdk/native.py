@@ -82,7 +82,10 @@ class NativeLibrary:
         check_abi(major(), f"library {self.path}")
 
     def kernel(self, name: str, parameters: Sequence[Any] = (), reasons: Sequence[str] = ()) -> Native:
-        """The kernel of this name; parameters: ints, bools and floats, see `words`. NotFoundError if there is none."""
+        """Returns the kernel of this name; parameters: ints, bools and floats, see `words`.
+
+        NotFoundError if there is none.
+        """
         try:
             function = getattr(self._library, name)
         except AttributeError:
@@ -92,7 +95,9 @@ class NativeLibrary:
 
 
 def words(parameters: Sequence[Any]) -> tuple[int, ...]:
-    """The int64 words of a kernel's parameters: integers and bools as they are, floats as the bits of a double."""
+    """Returns the int64 words of a kernel's parameters: integers and bools as they are,
+    floats as the bits of a double.
+    """
     return tuple([p if type(p) is int and -(2**63) <= p < 2**63 else _word(p) for p in parameters])
 
 
@@ -104,7 +109,7 @@ def _word(p: Any) -> int:
 
 
 def tensor_row(number: int, data: int, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """One dense tensor as a row of a TENSOR array: dtype number, address, shape.
+    """Returns one dense tensor as a row of a TENSOR array: dtype number, address, shape.
 
     A rank that the struct has no room for is shown as one dimension of all elements.
     """
@@ -135,7 +140,9 @@ def worded(template: str, details: Sequence[int]) -> str:
 def failure(
     op: str, node: str, code: int, reason: int, details: Sequence[int], reasons: Sequence[str], context: str = ""
 ) -> OpError:
-    """The exception for what a native kernel returned; `context` (device, line of the program) follows the words."""
+    """Returns the exception for what a native kernel returned; `context` (device, line of the
+    program) follows the words.
+    """
     if 0 < reason <= len(reasons):
         text = worded(reasons[reason - 1], details)
     else:

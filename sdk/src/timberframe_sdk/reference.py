@@ -32,7 +32,7 @@ from timberframe_sdk.execution.errors import at_node
 
 
 def has_reference(op: str) -> bool:
-    """Whether `reference_launcher` can compute the op: it has a reference, and needs nothing but its inputs."""
+    """Returns whether `reference_launcher` can compute the op: it has a reference, and needs nothing but its inputs."""
     found = registry.find(op)
     return found is not None and found.reference is not None and not found.on_host
 
@@ -42,13 +42,13 @@ _counting = threading.Lock()
 
 
 def times_computed(device_type: str) -> Mapping[str, int]:
-    """How often `compute` has computed each op for devices of this type, in this process and so far."""
+    """Returns how often `compute` has computed each op for devices of this type, in this process and so far."""
     with _counting:
         return {op: count for (kind, op), count in _computed.items() if kind == device_type}
 
 
 def compute(node: KernelNode, inputs: Sequence[np.ndarray], wide: bool = True) -> tuple[np.ndarray, ...]:
-    """The outputs of a node from the values of all its inputs, in the node's dtypes.
+    """Returns the outputs of a node from the values of all its inputs, in the node's dtypes.
 
     A node that has a stream draws from it. wide: floats are computed in float64 and rounded once; else in their own
     dtype. Raises the reference's OpError with op and node before the message, InvalidArgumentError where NumPy refuses
@@ -85,7 +85,8 @@ def compute(node: KernelNode, inputs: Sequence[np.ndarray], wide: bool = True) -
 
 
 def reference_launcher(node: KernelNode, wide: bool = True) -> Launcher:
-    """The builder of a kernel on host arrays that calls the op's reference, for any op that has one; see `compute`.
+    """Returns the builder of a kernel on host arrays that calls the op's reference, for any op
+    that has one; see `compute`.
 
     Inputs that launchers do not get come from the node. Of an output whose size the op decides, the launcher fills the
     first elements and returns the true shape.
@@ -126,7 +127,7 @@ def _launcher_in_own_dtype(node: KernelNode) -> Launcher:
 
 
 def _draw(op: OpDef, node: KernelNode, inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Random numbers from the node's stream, the same as on every device."""
+    """Returns random numbers from the node's stream, the same as on every device."""
     assert op.stream is not None
     assert node.stream is not None
     blocks = op.stream.blocks(node.attrs, [v.shape for v in node.inputs], node.outputs[0].shape)

@@ -97,7 +97,7 @@ def array_text(x: np.ndarray) -> str:
 
 
 def _numbers(x: np.ndarray) -> str:
-    """Elements as text: NaN and infinities have no literals."""
+    """Returns elements as text: NaN and infinities have no literals."""
     return (
         "[" + ", ".join(repr(v) if np.isfinite(v) else f'{type(v).__name__}("{v}")' for v in x.ravel().tolist()) + "]"
     )

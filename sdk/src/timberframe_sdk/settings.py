@@ -20,7 +20,7 @@ CACHE_VARIABLE = "TIMBERFRAME_CACHE"
 
 
 def cache_folder(name: str) -> Path:
-    """The folder of this name in the cache, which need not exist yet; several processes may use it."""
+    """Returns the folder of this name in the cache, which need not exist yet; several processes may use it."""
     own = os.environ.get(CACHE_VARIABLE)
     if own:
         return Path(own) / name
@@ -30,7 +30,7 @@ def cache_folder(name: str) -> Path:
 
 
 def device_count(config: Mapping[str, Any], device_type: str, found: int, accelerator: bool = True) -> int:
-    """How many devices of this type to make on a machine that has `found`.
+    """Returns how many devices of this type to make on a machine that has `found`.
 
     A count of the type itself may be more, for further queues on the same hardware; one of ANY_ACCELERATOR is the most
     of each type of accelerator.
@@ -43,7 +43,7 @@ def device_count(config: Mapping[str, Any], device_type: str, found: int, accele
 def device_options(
     config: Mapping[str, Any], device_type: str, known: Mapping[str, Sequence[Any] | None]
 ) -> dict[str, Any]:
-    """The options that a session has for devices of this type.
+    """Returns the options that a session has for devices of this type.
 
     known: by name the values that an option may have, None for any, which the device checks itself. A value may be
     given as text, such as "true" for True: so command lines give it. InvalidArgumentError where an option or its value
@@ -66,7 +66,7 @@ def device_options(
 
 
 def memory_limit(config: Mapping[str, Any], device_type: str, total: int, accelerator: bool = True) -> int | None:
-    """Bytes that a device of this type may use out of `total`; None where nothing is set.
+    """Returns bytes that a device of this type may use out of `total`; None where nothing is set.
 
     A fraction is taken of `total`. What is set for all accelerators holds where the type itself is not named.
     """

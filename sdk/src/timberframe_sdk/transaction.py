@@ -71,7 +71,8 @@ class Transaction:
         return TransactionRun(self, empty) if lease is None else _StandingRun(lease)
 
     def standing(self) -> StandingLease | None:
-        """The lease that runs share while the variables stay as they are; it was entered, and the caller leaves it.
+        """Returns the lease that runs share while the variables stay as they are; it was entered,
+        and the caller leaves it.
 
         None where a run has to begin by itself: the cluster writes variables, or they changed a few runs ago.
         """
@@ -247,7 +248,7 @@ class _StandingRun(TransactionRun):
 
 
 def _allows(inplace: InplacePairs, maker: KernelNode, update: Update) -> bool:
-    """Whether the kernel that makes the new version may write it over the old one."""
+    """Returns whether the kernel that makes the new version may write it over the old one."""
     assert update.old is not None
     return (maker.outputs.index(update.new), maker.inputs.index(update.old)) in inplace(maker)
 

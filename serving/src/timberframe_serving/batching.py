@@ -147,12 +147,12 @@ class Batcher:
 
     @property
     def waiting(self) -> int:
-        """Returns the number of rows that wait."""
+        """The number of rows that wait."""
         return sum(lane.rows for lane in self._lanes.values())
 
     @property
     def quick(self) -> bool:
-        """Returns whether a request would most likely be computed at once: the last one was, and none is in the way."""
+        """Whether a request would most likely be computed at once: the last one was, and none is in the way."""
         return self._at_once_last and not self._running
 
     def submit(

@@ -29,7 +29,7 @@ class JsonLines(logging.Formatter):
 
 
 def set_up(level: str) -> None:
-    """Has all loggers write JSON lines to standard error, from a level on."""
+    """Makes all loggers write JSON lines to standard error, from a level on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

@@ -168,7 +168,7 @@ class Manager:
 
     @property
     def ready(self) -> bool:
-        """Returns whether every model that is not unloaded has a version that serves."""
+        """Whether every model that is not unloaded has a version that serves."""
         return all(m.stopped or name in self.routes for name, m in self.models.items())
 
     # What is wanted

@@ -127,12 +127,12 @@ class Servable:
 
     @property
     def quick(self) -> bool:
-        """Returns whether a request would most likely be computed at once."""
+        """Whether a request would most likely be computed at once."""
         return self._batcher is not None and self._batcher.quick
 
     @property
     def waiting(self) -> int:
-        """Returns the number of rows that wait for their turn."""
+        """The number of rows that wait for their turn."""
         return self._batcher.waiting if self._batcher else 0
 
     async def drain(self) -> None:

@@ -56,7 +56,7 @@ class Server:
         self._tasks: list[asyncio.Task[Any]] = []
 
     def stop(self) -> None:
-        """Has `run` end: it answers what it has, and takes nothing new."""
+        """Makes `run` end: it answers what it has, and takes nothing new."""
         self.service.stopping = True
         self._stop.set()
 

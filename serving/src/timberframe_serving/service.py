@@ -164,7 +164,7 @@ class Service:
 
     @property
     def ready(self) -> bool:
-        """Returns whether requests should be sent here."""
+        """Whether requests should be sent here."""
         return not self.stopping and self.manager.ready
 
     def counted(self, name: str, interface: str, entrypoint: str) -> _Counted:

@@ -30,7 +30,7 @@ class Port:
 
     @property
     def takes_rows(self) -> bool:
-        """Returns whether its first size is open, so that rows of several requests can be put one after another."""
+        """Whether its first size is open, so that rows of several requests can be put one after another."""
         return self.shape is not None and len(self.shape) > 0 and self.shape[0] is None
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ class Signature:
 
     @property
     def takes_rows(self) -> bool:
-        """Returns whether all inputs and outputs have rows, as far as their shapes say it."""
+        """Whether all inputs and outputs have rows, as far as their shapes say it."""
         outputs = all(p.shape is None or p.takes_rows for p in self.outputs)
         return bool(self.inputs) and all(p.takes_rows for p in self.inputs) and outputs
 

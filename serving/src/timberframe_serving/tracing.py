@@ -49,7 +49,7 @@ class Tracing:
 
     @contextmanager
     def request(self, name: str, headers: Mapping[str, str], **facts: object) -> Iterator[Any]:
-        """Has a span for a request around the block; yields it. headers: its `traceparent` and `tracestate`."""
+        """Opens a span for a request around the block; yields it. headers: its `traceparent` and `tracestate`."""
         parent = self._propagator.extract(headers)
         kind = self._trace.SpanKind.SERVER
         with self._span(self._tracer.start_span(name, context=parent, kind=kind, attributes=facts)) as span:
@@ -57,7 +57,7 @@ class Tracing:
 
     @contextmanager
     def part(self, name: str, **facts: object) -> Iterator[None]:
-        """Has a span within that of the request around the block; an error in the block is in it."""
+        """Opens a span within that of the request around the block; an error in the block is in it."""
         with self._span(self._tracer.start_span(name, attributes=facts), record_exception=False) as span:
             try:
                 yield

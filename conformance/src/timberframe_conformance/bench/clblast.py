@@ -15,13 +15,13 @@ _ROW_MAJOR, _PLAIN = 101, 111  # CLBlastLayoutRowMajor, CLBlastTransposeNo of cl
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """The installed library, None without one."""
+    """Returns the installed library, None without one."""
     name = ctypes.util.find_library("clblast")
     return None if name is None else ctypes.CDLL(name)
 
 
 def _product(a: Any, b: Any) -> Any:
-    """The product of two float32 matrices, waited for."""
+    """Returns the product of two float32 matrices, waited for."""
     import pyopencl.array
 
     found = library()
@@ -43,7 +43,7 @@ def _product(a: Any, b: Any) -> Any:
 
 
 def with_clblast(workload: Workload) -> Workload:
-    """The workload with CLBlast among its peers, if it is a matrix product."""
+    """Returns the workload with CLBlast among its peers, if it is a matrix product."""
     if not workload.name.startswith("matmul "):
         return workload
     peers = {**workload.peers, "clblast": _product}

@@ -48,7 +48,7 @@ CLEARED = "CONFORMANCE_CLEARED"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Adds the command's options."""
     parser.add_argument("--device", default="cpu", metavar="NAME", help="default: cpu")
     parser.add_argument(
         "--vs",
@@ -213,7 +213,7 @@ def measure(figures: Any, target: Any, peers: list[str], keyword: str, progress:
 
 
 def run_benchmarks(measurements: list[Any], progress: Progress) -> dict[tuple[str, str], float]:
-    """The fastest time of each (name, side) in seconds, by pytest-benchmark."""
+    """Returns the fastest time of each (name, side) in seconds, by pytest-benchmark."""
     import pytest
 
     from timberframe_conformance.bench import measurements as module

@@ -14,7 +14,7 @@ _queues: dict[tuple[str, str], tuple[Any, Any, Any]] = {}
 
 
 def arrays(platform: str, model: str, inputs: Sequence[np.ndarray]) -> list[Any]:
-    """The inputs as pyopencl arrays on the device of this name. Raises LookupError where there is none."""
+    """Returns the inputs as pyopencl arrays on the device of this name. Raises LookupError where there is none."""
     import pyopencl as cl
     import pyopencl.array
 
@@ -31,7 +31,7 @@ def arrays(platform: str, model: str, inputs: Sequence[np.ndarray]) -> list[Any]
 
 
 def _finished(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of arrays, with the wait for its result."""
+    """Returns the function of arrays, with the wait for its result."""
 
     def run(*inputs: Any) -> Any:
         result = function(*inputs)
@@ -71,7 +71,7 @@ _KERNELS: Mapping[str, Callable[..., Any]] = {
 
 
 def with_pyopencl(workload: Workload) -> Workload:
-    """The workload with pyopencl among its peers, if pyopencl has such a kernel."""
+    """Returns the workload with pyopencl among its peers, if pyopencl has such a kernel."""
     function = _KERNELS.get(workload.name)
     if function is None:
         return workload

@@ -24,7 +24,7 @@ ISA_FLAGS = {"avx2": ("-march=x86-64-v3", "-DVECTOR_BYTES=32")}
 
 
 def best(call: Callable[[], object], repeats: int = REPEATS) -> float:
-    """Seconds of the fastest of some calls."""
+    """Returns seconds of the fastest of some calls."""
     fastest = float("inf")
     for _ in range(repeats):
         start = time.perf_counter()
@@ -56,7 +56,7 @@ def multiply_add_rate(isa: str = "") -> float | None:
 
 
 def copy_rate(nbytes: int = CACHED_BYTES, threads: int = 1) -> float:
-    """Bytes read and written a second by copies of nbytes in all, of an equal part on each thread."""
+    """Returns bytes read and written a second by copies of nbytes in all, of an equal part on each thread."""
     part = nbytes // 4 // threads
     pairs = [(np.empty(part, np.float32), np.ones(part, np.float32)) for _ in range(threads)]
     repeats = REPEATS * CACHED_BYTES // nbytes + 5

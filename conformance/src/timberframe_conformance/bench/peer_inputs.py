@@ -11,7 +11,7 @@ from timberframe_conformance.bench.opencl import arrays
 
 
 def peer_inputs(peer: str, inputs: Sequence[np.ndarray], attributes: Any) -> list[Any]:
-    """The inputs in a peer's own form; attributes: of the device that is measured.
+    """Returns the inputs in a peer's own form; attributes: of the device that is measured.
 
     Raises ImportError where the peer is not installed, LookupError where it does not see the device.
     """

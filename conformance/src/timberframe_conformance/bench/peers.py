@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 
 
 def absent_modules(names: Iterable[str]) -> str:
-    """Those of the modules that cannot be imported, with commas; empty if all can."""
+    """Returns those of the modules that cannot be imported, with commas; empty if all can."""
     return ", ".join(name for name in names if importlib.util.find_spec(name) is None)
 
 
 def find_peers(
     wanted: Sequence[str], known: Sequence[str], unknown: str, lacking: Callable[[str], str]
 ) -> tuple[list[str], list[str]]:
-    """The wanted peers that can be measured, and why each of the others is left out.
+    """Returns the wanted peers that can be measured, and why each of the others is left out.
 
     unknown: the reason given for a peer that is not known. lacking: what a known peer requires and is not installed,
     empty if nothing is missing.

@@ -64,7 +64,7 @@ def _parsed(tf: Any, text: Any) -> Any:
 
 
 def _training(tf: Any, dataset: Any) -> Any:
-    """A step of a small network on what a dataset gives, and what sets its variables."""
+    """Returns a step of a small network on what a dataset gives, and what sets its variables."""
     images, labels = tf.data.make_one_shot_iterator(dataset).get_next()
     hidden = tf.nn.relu(tf.matmul(images, tf.get_variable("first", [64, 256])))
     logits = tf.matmul(hidden, tf.get_variable("second", [256, 10]))
@@ -112,7 +112,7 @@ PIPELINES: dict[str, Make] = {
 
 
 def pipeline(tf: Any, name: str, files: Files, session: Callable[[Any], Any]) -> Call:
-    """A call that takes `RUNS` batches of a pipeline. tf: timberframe, or tensorflow.compat.v1."""
+    """Returns a call that takes `RUNS` batches of a pipeline. tf: timberframe, or tensorflow.compat.v1."""
     with tf.Graph().as_default() as graph:
         dataset = PIPELINES[name](tf, files)
         trains = "training" in name
@@ -130,7 +130,7 @@ def pipeline(tf: Any, name: str, files: Files, session: Callable[[Any], Any]) ->
 
 
 def tensorflow_call(name: str, files: Files) -> Call:
-    """The pipeline in TensorFlow's own Session."""
+    """Returns the pipeline in TensorFlow's own Session."""
     import tensorflow.compat.v1 as tf  # type: ignore[import-untyped]  # a peer that need not be there
 
     tf.logging.set_verbosity(tf.logging.ERROR)  # of names that TensorFlow 2 gave others
@@ -138,7 +138,7 @@ def tensorflow_call(name: str, files: Files) -> Call:
 
 
 def temporary_files() -> Files:
-    """Files in a folder of their own, which goes when the process ends."""
+    """Returns files in a folder of their own, which goes when the process ends."""
     folder = tempfile.mkdtemp(prefix="conformance-pipelines-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Files(Path(folder))

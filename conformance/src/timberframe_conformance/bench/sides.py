@@ -49,12 +49,12 @@ class Measurement:
 
 
 def installed(peers: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Those peers that can be imported, and why the others are left out."""
+    """Returns those peers that can be imported, and why the others are left out."""
     return find_peers(peers, PEERS, "no measurements are written for it", _lacking)
 
 
 def _lacking(peer: str) -> str:
-    """What a peer requires and is not installed; empty if nothing is missing."""
+    """Returns what a peer requires and is not installed; empty if nothing is missing."""
     if peer == "clblast":
         return "" if library() is not None else "its library"
     return absent_modules((peer, "mako") if peer == "pyopencl" else (peer,))  # pyopencl writes its reductions with it
@@ -63,7 +63,8 @@ def _lacking(peer: str) -> str:
 def kernel_measurements(
     target: Target, peers: Sequence[str], keyword: str = ""
 ) -> tuple[list[Measurement], dict[str, str]]:
-    """Each workload on the device and on each peer that has it; and why the device cannot run the others, by name.
+    """Returns each workload on the device and on each peer that has it; and why the device
+    cannot run the others, by name.
 
     keyword: names of workloads that do not contain it are left out.
     """
@@ -119,14 +120,16 @@ def _copied_in(device: Device, x: np.ndarray) -> Any:
 
 
 def _targets(target: Target, w: Workload) -> Sequence[tuple[str, float]]:
-    """The device's targets: one with memory of its own is compared with libraries for such devices."""
+    """Returns the device's targets: one with memory of its own is compared with libraries for such devices."""
     if target.device.host_memory:
         return w.targets
     return [(peer, least) for peer, least in w.targets if peer in ACCELERATED]
 
 
 def training_measurements(target: Target, peers: Sequence[str]) -> tuple[list[Measurement], dict[str, str]]:
-    """A training step on the device, and in TensorFlow's Session where that is a peer; why the device has none."""
+    """Returns a training step on the device, and in TensorFlow's Session where that is a
+    peer; why the device has none.
+    """
     name, work = training.NAME, (training.FLOPS, training.NBYTES)
     try:
         call = training.mlp(tf, target.session, target.spec).call()
@@ -157,7 +160,7 @@ def _bound(function: Callable[..., Any], arguments: Sequence[Any]) -> Call:
 
 
 def device_call(target: Target, w: Workload) -> Call | str:
-    """A call of the workload on inputs where the device has them; where the device lacks the kernel, why."""
+    """Returns a call of the workload on inputs where the device has them; where the device lacks the kernel, why."""
     graph = tf.Graph()
     try:
         with graph.as_default(), tf.device(target.spec):
@@ -178,7 +181,7 @@ def device_call(target: Target, w: Workload) -> Call | str:
 
 
 def _call_on_device(session: Any, spec: str, result: Any, given: dict[Any, Any]) -> Call:
-    """A run from arrays on the device to one there, and the wait for it."""
+    """Returns a run from arrays on the device to one there, and the wait for it."""
     synchronize = next(d for d in session.list_devices() if d.spec == spec).synchronize
 
     def call() -> Any:
@@ -210,7 +213,7 @@ def executor_measurements(target: Target, keyword: str = "") -> tuple[list[Measu
 
 
 def _plain(target: Target, graph: tf.Graph) -> Any:
-    """A session without passes: executor benchmarks measure nodes, so nothing may remove them."""
+    """Returns a session without passes: executor benchmarks measure nodes, so nothing may remove them."""
     return target.session(graph, optimizations=dict.fromkeys(target.passes(), False))
 
 
@@ -260,7 +263,7 @@ PLANNING_LIMIT = 0.5
 
 
 def planning_seconds(target: Target) -> float:
-    """Seconds from a new graph of 10,000 nodes to its first result, best of three."""
+    """Returns seconds from a new graph of 10,000 nodes to its first result, best of three."""
     import time
 
     best = float("inf")

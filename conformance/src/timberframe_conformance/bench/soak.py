@@ -58,7 +58,7 @@ def run_steps(target: Target, steps: int, parts: int = PARTS) -> Iterator[Memory
 
 
 def growth(found: list[Memory]) -> str | None:
-    """What grew between the first part, which warms up, and the last; None where nothing did."""
+    """Returns what grew between the first part, which warms up, and the last; None where nothing did."""
     first, last = found[0], found[-1]
     if last.live > first.live or last.used > first.used:
         return f"live allocations rose from {first.live} ({first.used} bytes) to {last.live} ({last.used} bytes)"

@@ -69,7 +69,7 @@ class Figures:
         return max(arithmetic, float(measurement.nbytes) / (rate or self.copy_rate))
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures as JSON holds them; times in seconds, rates a second."""
+        """Returns the figures as JSON holds them; times in seconds, rates a second."""
         rows = [
             {
                 "name": m.name,
@@ -107,7 +107,7 @@ def show(figures: Figures, console: Console, sides: list[str]) -> None:
 
 
 def peaks_text(figures: Figures) -> str:
-    """What the roofline is drawn from."""
+    """Returns what the roofline is drawn from."""
     if figures.given_peaks:
         operations, transfers = figures.given_peaks
         return f"peaks as given: {operations / 1e9:.0f} GFLOP/s, {transfers / 1e9:.1f} GB/s"
@@ -175,7 +175,7 @@ def _judge(figures: Figures, m: Any, own: float) -> None:
 
 
 def _ratio(figures: Figures, m: Any, own: float, peer: str) -> float | None:
-    """How many times as fast as the peer; None where it was not measured."""
+    """Returns how many times as fast as the peer; None where it was not measured."""
     if peer == "copy":
         return float(m.nbytes) / own / figures.memory_rate
     if peer == "matmul":
@@ -186,7 +186,7 @@ def _ratio(figures: Figures, m: Any, own: float, peer: str) -> float | None:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in the unit that reads best."""
+    """Returns seconds in the unit that reads best."""
     for unit, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
         if seconds >= unit:
             return f"{seconds / unit:.3g} {name}"

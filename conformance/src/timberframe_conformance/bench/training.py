@@ -33,7 +33,7 @@ class Training:
     feeds: dict[Any, np.ndarray]
 
     def call(self) -> Call:
-        """One training step, through Session.run."""
+        """Returns one training step, through Session.run."""
         run, step, feeds = self.session.run, self.step, self.feeds
         return lambda: run(step, feeds)
 
@@ -59,7 +59,7 @@ def mlp(
     sizes: Sequence[int] = SIZES,
     batch: int = BATCH,
 ) -> Training:
-    """A network, its loss and Adam, with variables initialised. tf: timberframe, or tensorflow.compat.v1."""
+    """Returns a network, its loss and Adam, with variables initialised. tf: timberframe, or tensorflow.compat.v1."""
     rng = np.random.default_rng(4)
     with tf.Graph().as_default() as graph, tf.device(device):
         images, labels = tf.placeholder(tf.float32, [batch, sizes[0]]), tf.placeholder(tf.int32, [batch])
@@ -75,7 +75,7 @@ def mlp(
 
 
 def tensorflow_call() -> Call:
-    """The step in TensorFlow's own Session."""
+    """Returns the step in TensorFlow's own Session."""
     import tensorflow.compat.v1 as tf  # type: ignore[import-untyped]  # a peer that need not be there
 
     return mlp(tf, lambda graph: tf.Session(graph=graph)).call()

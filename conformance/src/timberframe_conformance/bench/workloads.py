@@ -44,7 +44,7 @@ def _tensorflow(path: str) -> Any:
 
 
 def _later(path: str) -> Callable[..., Any]:
-    """A function of tensorflow, which is imported when it is first called."""
+    """Returns a function of tensorflow, which is imported when it is first called."""
     return lambda *arguments: _tensorflow(path)(*arguments)
 
 
@@ -54,7 +54,7 @@ def _softmax(x: np.ndarray) -> np.ndarray:
 
 
 def workloads(op: Callable[..., Any]) -> list[Workload]:
-    """All kernel workloads; `op(name, inputs, attrs)` adds a node to the current graph."""
+    """Returns all kernel workloads; `op(name, inputs, attrs)` adds a node to the current graph."""
     rng = _rng()
     x, y = (rng.uniform(-3, 3, MILLION).astype(np.float32) for _ in range(2))
     square = x.reshape(1024, 1024)
@@ -86,7 +86,7 @@ def workloads(op: Callable[..., Any]) -> list[Workload]:
 
 
 def random_numbers(op: Callable[..., Any]) -> list[Workload]:
-    """A million float32, uniform and normal; NumPy draws them from its Philox, of 64 bits, by the ziggurat."""
+    """Returns a million float32, uniform and normal; NumPy draws them from its Philox, of 64 bits, by the ziggurat."""
     generator = np.random.Generator(np.random.Philox(7))
     attrs = {"seed": 7, "seed2": 11, "dtype": as_dtype("float32")}
 
@@ -105,7 +105,7 @@ def random_numbers(op: Callable[..., Any]) -> list[Workload]:
 
 
 def matmul(op: Callable[..., Any], n: int, *targets: tuple[str, float]) -> Workload:
-    """The product of two n x n matrices."""
+    """Returns the product of two n x n matrices."""
     a, b = (_rng().normal(size=(n, n)).astype(np.float32) for _ in range(2))
     peers: dict[str, Callable[..., Any]] = {
         "numpy": np.matmul,
@@ -138,7 +138,7 @@ def convolution(op: Callable[..., Any]) -> Workload:
 
 
 def convolution_gradients(op: Callable[..., Any]) -> list[Workload]:
-    """The gradients of that convolution by its input and by its filter."""
+    """Returns the gradients of that convolution by its input and by its filter."""
     x, dy = (_rng().normal(size=(1, 56, 56, 64)).astype(np.float32) for _ in range(2))
     w = _rng().normal(size=(3, 3, 64, 64)).astype(np.float32)
     sizes, taps = np.array(x.shape, np.int32), np.array(w.shape, np.int32)

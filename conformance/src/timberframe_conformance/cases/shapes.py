@@ -30,7 +30,7 @@ TERNARY: tuple[Shapes, ...] = (
 
 
 def broadcast_together(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    """Whether two shapes are broadcast, by NumPy's rules."""
+    """Returns whether two shapes are broadcast, by NumPy's rules."""
     return all(x == y or 1 in (x, y) for x, y in zip(a[::-1], b[::-1], strict=False))
 
 
@@ -43,7 +43,7 @@ def _infer(op: OpDef, attrs: Mapping[str, Any], shapes: Shapes) -> list[Shape] |
 
 
 def elementwise_shapes(op: OpDef, attrs: Mapping[str, Any]) -> list[Shapes]:
-    """Shapes to try, if the shape function says that the op works element by element; else none."""
+    """Returns shapes to try, if the shape function says that the op works element by element; else none."""
     if op.stateful or op.shape_inputs or op.launch_inputs or any(a.is_list for a in (*op.inputs, *op.outputs)):
         return []
     count = len(op.inputs)

@@ -78,7 +78,7 @@ def smooth_arrays(trial: Trial, rng: np.random.Generator) -> list[np.ndarray | l
 
 
 def ordinary(y: np.ndarray) -> np.ndarray:
-    """Which elements are finite and not large."""
+    """Returns which elements are finite and not large."""
     return np.asarray(np.abs(y) <= LARGEST)
 
 
@@ -99,7 +99,7 @@ def _values(
 
 
 def floating(types: Types) -> frozenset[str]:
-    """The floating dtypes among those of a combination."""
+    """Returns the floating dtypes among those of a combination."""
     return frozenset(t for _, t in types if t in FORMATS)
 
 
@@ -142,7 +142,7 @@ def smooth_samples(op: OpDef, types: Types, count: int) -> list[tuple[int, Sampl
 
 
 def empty_sample(op: OpDef, types: Types) -> list[tuple[int, Sample]]:
-    """A sample with an input that has no elements, if there is one."""
+    """Returns a sample with an input that has no elements, if there is one."""
     fitting = (
         (c.number, c.sample)
         for c in candidates(op)
@@ -161,7 +161,7 @@ def _size(sample: Sample) -> int:
 
 
 def is_usable(op: OpDef, sample: Sample, types: Types) -> bool:
-    """Whether there is something to differentiate by, and stated values are of ordinary size."""
+    """Returns whether there is something to differentiate by, and stated values are of ordinary size."""
     smooth = False
     for arg_def, arg in zip(op.inputs, sample.inputs, strict=True):
         for a in arg if isinstance(arg, Sequence) else [arg]:
@@ -175,7 +175,9 @@ def is_usable(op: OpDef, sample: Sample, types: Types) -> bool:
 
 
 def _features(sample: Sample) -> Iterator[Any]:
-    """What others may lack: values of attrs and sets of them, ranks, where sizes are one, signs of stated values."""
+    """Yields what others may lack: values of attrs and sets of them, ranks, where sizes are
+    one, signs of stated values.
+    """
     attrs: Mapping[str, Any] = sample.attrs
     for name, value in attrs.items():
         yield name, repr(value)

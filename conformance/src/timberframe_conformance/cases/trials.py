@@ -62,7 +62,7 @@ class Trial:
         return self.asked_by or level_of(self.op, self.types, self.sample.attrs)
 
     def arrays(self, case_id: str) -> list[np.ndarray | list[np.ndarray]]:
-        """The inputs; a list input is a list. Their values depend on the id alone."""
+        """Returns the inputs; a list input is a list. Their values depend on the id alone."""
         rng = generator(case_id)
         largest = not isinstance(self.op.accuracy, Accumulation | Bound)
         result: list[np.ndarray | list[np.ndarray]] = []
@@ -78,7 +78,7 @@ class Trial:
         return result
 
     def attrs(self, arrays: Sequence[np.ndarray | Sequence[np.ndarray]]) -> dict[str, Any]:
-        """Every attr of the op: dtypes, what the sample says, list lengths, and defaults."""
+        """Returns every attr of the op: dtypes, what the sample says, list lengths, and defaults."""
         full: dict[str, Any] = {n: a.default for n, a in self.op.attrs.items() if not a.required}
         full.update(as_attrs(self.types))
         for arg_def, x in zip(self.op.inputs, arrays, strict=True):
@@ -93,7 +93,7 @@ class Trial:
 def trial_case(
     suite: str, trial: Trial, run: Callable[[Trial, str, Target], Measured | None], detail: str = "", **fields: Any
 ) -> Case:
-    """A case that runs a trial: ``run(trial, case_id, target)``.
+    """Returns a case that runs a trial: ``run(trial, case_id, target)``.
 
     detail: the trial's own by default. fields: further ones of Case; its level is the trial's by default.
     """
@@ -103,7 +103,7 @@ def trial_case(
 
 
 def trial_of(case: Case) -> Trial | None:
-    """The trial that a case runs, if it is made of one; see `trial_case`."""
+    """Returns the trial that a case runs, if it is made of one; see `trial_case`."""
     run: Any = case.run
     while isinstance(run, functools.partial):
         found = next((a for a in run.args if isinstance(a, Trial)), None)
@@ -114,7 +114,7 @@ def trial_of(case: Case) -> Trial | None:
 
 
 def input_dtype(arg_def: ArgDef, arg: Arg, types: Types) -> str:
-    """The dtype of one input tensor."""
+    """Returns the dtype of one input tensor."""
     if arg.dtype is not None:
         return arg.dtype
     if arg_def.dtype is resource:  # the sample's value is that of the variable
@@ -126,7 +126,7 @@ def input_dtype(arg_def: ArgDef, arg: Arg, types: Types) -> str:
 
 
 def fits(op: OpDef, sample: Sample, types: Types) -> bool:
-    """Whether a sample may be tried in these dtypes."""
+    """Returns whether a sample may be tried in these dtypes."""
     chosen = dict(types)
     if any(t in chosen and chosen[t] not in names for t, names in sample.types.items()):
         return False
@@ -140,7 +140,7 @@ def fits(op: OpDef, sample: Sample, types: Types) -> bool:
 
 
 def in_float64(trial: Trial) -> Trial:
-    """The trial in float64 and complex128 wherever its op allows them; itself where that changes nothing.
+    """Returns the trial in float64 and complex128 wherever its op allows them; itself where that changes nothing.
 
     Of a mathematical question about the op, which the dtypes that a device holds have nothing to do with.
     """
@@ -154,7 +154,7 @@ _WIDER = {"float16": "float64", "bfloat16": "float64", "float32": "float64", "co
 
 @functools.cache
 def own_samples(op: OpDef, soak: bool = False) -> Sequence[Sample]:
-    """The op's samples; InvalidArgumentError where it gives something else."""
+    """Returns the op's samples; InvalidArgumentError where it gives something else."""
     given = list(op.samples())
     wrong = next((s for s in given if not isinstance(s, Sample)), None)
     if wrong is not None:
@@ -166,7 +166,7 @@ def own_samples(op: OpDef, soak: bool = False) -> Sequence[Sample]:
 
 @functools.cache
 def samples_of(op: OpDef, soak: bool = False) -> Sequence[Sample]:
-    """The op's samples, followed by those that element by element ops get from the suite."""
+    """Returns the op's samples, followed by those that element by element ops get from the suite."""
     own = own_samples(op, soak)
     if soak:
         return own
@@ -236,7 +236,8 @@ MOST_SAMPLES = 24
 
 
 def _share(samples: Sequence[Sample], key: str, group: int) -> Sequence[int]:
-    """The samples that a group of dtypes is tried with: those made for some dtypes only, and its share of the others.
+    """Returns the samples that a group of dtypes is tried with: those made for some dtypes only,
+    and its share of the others.
 
     Consecutive groups take different shares. Each has samples of each kind, since a device may decline all but one.
     """
@@ -250,14 +251,15 @@ def _share(samples: Sequence[Sample], key: str, group: int) -> Sequence[int]:
 
 
 def _kind(sample: Sample) -> frozenset[tuple[str, str]]:
-    """What kernels differ in: attrs that name a layout, a padding, a method."""
+    """Returns what kernels differ in: attrs that name a layout, a padding, a method."""
     return frozenset((name, v) for name, v in sample.attrs.items() if isinstance(v, str))
 
 
 def _spread(
     op: OpDef, samples: Sequence[Sample], combinations: Sequence[Types], chosen: Sequence[int]
 ) -> Iterator[tuple[int, Types]]:
-    """Pairs of sample and dtypes that use every sample and every dtype combination at least once; as few as possible.
+    """Yields pairs of sample and dtypes that use every sample and every dtype combination at least
+    once; as few as possible.
 
     Combinations in which networks of the levels call the op are tried with every sample.
     """

@@ -34,7 +34,9 @@ def required_ops() -> Sequence[str]:
 
 
 def is_expected(op: str, types: Mapping[str, str]) -> bool | None:
-    """Whether TensorFlow registers a CPU kernel for these dtypes; None for an op that TensorFlow does not have."""
+    """Returns whether TensorFlow registers a CPU kernel for these dtypes; None for an op that
+    TensorFlow does not have.
+    """
     sets: Sequence[Mapping[str, Sequence[str]]] | None = _table()["ops"].get(op)
     if sets is None:
         return None
@@ -42,20 +44,24 @@ def is_expected(op: str, types: Mapping[str, str]) -> bool | None:
 
 
 def type_attrs(op: OpDef) -> list[AttrDef]:
-    """The attrs that hold one dtype, those of inputs and outputs first, in their order."""
+    """Returns the attrs that hold one dtype, those of inputs and outputs first, in their order."""
     order = [a.type_attr for a in (*op.inputs, *op.outputs) if a.type_attr] + list(op.attrs)
     names = [n for n in dict.fromkeys(order) if op.attrs[n].kind == "type"]
     return [op.attrs[n] for n in names]
 
 
 def allowed_types(attr: AttrDef) -> list[str]:
-    """The dtypes that an attr may hold and that cases can be made of; quantized ones where it may hold no others."""
+    """Returns the dtypes that an attr may hold and that cases can be made of; quantized ones
+    where it may hold no others.
+    """
     found = [t for t in TESTABLE if attr.allowed is None or BY_NAME[t] in attr.allowed]
     return found or [t.name for t in QUANTIZED if attr.allowed is not None and t in attr.allowed]
 
 
 def combinations(op: OpDef) -> dict[str, list[Types]]:
-    """All dtype combinations that the op's declaration allows, by the first type attr ("" where it has none)."""
+    """Returns all dtype combinations that the op's declaration allows, by the first type
+    attr ("" where it has none).
+    """
     attrs = type_attrs(op)
     groups: dict[str, list[Types]] = {}
     for chosen in itertools.product(*(allowed_types(a) for a in attrs)):
@@ -65,7 +71,9 @@ def combinations(op: OpDef) -> dict[str, list[Types]]:
 
 
 def attr_value(kind: str, value: Any) -> Any:
-    """A sample's attr in the form that attrs have: dtypes may be given by name, lists are tuples, floats float32."""
+    """Returns a sample's attr in the form that attrs have: dtypes may be given by name, lists
+    are tuples, floats float32.
+    """
     if kind == "float":
         return as_float(value)
     if kind == "type":

@@ -18,7 +18,10 @@ ORDINARY = {"f": (-4.0, 4.0), "i": (-100.0, 100.0), "u": (0.0, 200.0)}
 def make_array(
     arg: Arg, dtype: str, rng: np.random.Generator, *, special: bool = False, largest: bool = True
 ) -> np.ndarray:
-    """One input. special: some elements become NaN, infinite, subnormal, -0, limits; largest: also the largest."""
+    """Returns one input.
+
+    special: some elements become NaN, infinite, subnormal, -0, limits; largest: also the largest.
+    """
     numpy = BY_NAME[dtype].numpy
     if arg.values is not None:
         return fixed_array(arg.values, numpy)
@@ -33,7 +36,7 @@ def make_array(
 
 
 def fixed_array(values: Any, numpy: np.dtype) -> np.ndarray:
-    """The values as an array; strings become bytes in an object array."""
+    """Returns the values as an array; strings become bytes in an object array."""
     if numpy.hasobject:
         text = np.asarray(values, dtype=object)
         for i, v in enumerate(text.flat):
@@ -82,7 +85,7 @@ def _random(arg: Arg, numpy: np.dtype, rng: np.random.Generator) -> np.ndarray:
 
 
 def _distinct(arg: Arg, numpy: np.dtype, rng: np.random.Generator) -> np.ndarray:
-    """Distinct values, as far as the range of the dtype has enough of them."""
+    """Returns distinct values, as far as the range of the dtype has enough of them."""
     low, high = limits(arg, numpy)
     size = int(np.prod(arg.shape, dtype=np.int64))
     if numpy.kind in "iu":
@@ -107,7 +110,7 @@ def _strings(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
 
 
 def special_values(dtype: str, *, largest: bool = True) -> list[Any]:
-    """The values at which kernels go wrong: not finite, smallest, signed zeros, limits."""
+    """Returns the values at which kernels go wrong: not finite, smallest, signed zeros, limits."""
     numpy = BY_NAME[dtype].numpy
     if numpy.kind in "iu":
         info = np.iinfo(numpy)
@@ -133,5 +136,5 @@ def _add_special_values(array: np.ndarray, dtype: str, rng: np.random.Generator,
 
 
 def reshaped(arg: Arg, shape: tuple[int, ...]) -> Arg:
-    """The same kind of values in another shape."""
+    """Returns the same kind of values in another shape."""
     return dataclasses.replace(arg, shape=shape)

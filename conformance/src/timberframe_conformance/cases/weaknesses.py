@@ -35,7 +35,7 @@ _known: dict[Any, tuple[Any, tuple[str, ...]]] = {}
 
 
 def weaknesses(trial: Trial) -> tuple[str, ...]:
-    """The reasons why some wrong kernels give right results on a trial; none for one that shows all of them.
+    """Returns the reasons why some wrong kernels give right results on a trial; none for one that shows all of them.
 
     Nothing is said against a trial that the op's reference does not take: its case says so.
     """
@@ -52,12 +52,12 @@ def weaknesses(trial: Trial) -> tuple[str, ...]:
 
 
 def input_size(trial: Trial) -> int:
-    """Number of elements of all inputs."""
+    """Returns the number of elements of all inputs."""
     return sum(map(_size, _flat(trial.sample.inputs)))
 
 
 def input_shapes(trial: Trial) -> list[tuple[int, ...]]:
-    """The shape of each input, and of each tensor of one that is a list."""
+    """Returns the shape of each input, and of each tensor of one that is a list."""
     return list(map(_shape, _flat(trial.sample.inputs)))
 
 
@@ -110,7 +110,7 @@ def _found(trial: Trial, kinds: Sequence[str]) -> Iterator[str]:
 
 @functools.cache
 def _scalars(op: OpDef) -> frozenset[int]:
-    """The inputs that have one element in all samples, such as a rate."""
+    """Returns the inputs that have one element in all samples, such as a rate."""
     samples = samples_of(op)
     return frozenset(
         i for i in range(len(op.inputs)) if all(_size(a) < 2 for s in samples for a in _flat([s.inputs[i]]))
@@ -138,7 +138,7 @@ def _of_values(outputs: Sequence[np.ndarray], data: Sequence[np.ndarray]) -> Ite
 
 
 def copied(x: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """The elements of x, as often as needed, in the shape and dtype of another array."""
+    """Returns the elements of x, as often as needed, in the shape and dtype of another array."""
     if not x.size or x.dtype.hasobject != like.dtype.hasobject:
         return np.full_like(like, b"" if like.dtype.hasobject else 0)
     with quiet():

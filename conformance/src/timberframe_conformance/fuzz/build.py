@@ -37,7 +37,7 @@ class Built:
 
 
 def build(program: Program, device: str = "", host: str = HOST) -> Built:
-    """The graph of a program. device, host: the device specs for the names that its steps use."""
+    """Returns the graph of a program. device, host: the device specs for the names that its steps use."""
     graph = tf.Graph()
     builder = Builder(graph, device, host)
     with graph.as_default():
@@ -55,11 +55,11 @@ class Builder:
         self.devices = {"device": device, "host": host}
 
     def pick(self, refs: Sequence[Any]) -> list[Any]:
-        """The tensors that refs mean."""
+        """Returns the tensors that refs mean."""
         return [self.built.steps[s][o] for s, o in refs]
 
     def add(self, step: Step, parameter: Any = None) -> list[Any]:
-        """What the step makes, which is also stored. parameter: the value of a step of kind `input`."""
+        """Returns what the step makes, which is also stored. parameter: the value of a step of kind `input`."""
         spec = self.devices.get(step.device, "")
         scope: AbstractContextManager[Any] = tf.device(spec) if spec else nullcontext()
         with scope:
@@ -68,7 +68,7 @@ class Builder:
         return made
 
     def function(self, body: Program) -> Callable[..., Any]:
-        """A Python function that makes the body's steps for its arguments and returns a list."""
+        """Returns a Python function that makes the body's steps for its arguments and returns a list."""
 
         def call(*arguments: Any) -> list[Any]:
             inner = Builder(self.built.graph)
@@ -110,7 +110,7 @@ def _read(b: Builder, number: int) -> list[Any]:
 
 
 def _assign(b: Builder, step: Step) -> list[Any]:
-    """An update after the latest read, and a read after that: otherwise the order, and the value read, would be
+    """Adds an update after the latest read, and a read after that: otherwise the order, and the value read, would be
     undefined."""
     ref, value = step.inputs
     number: int = ref[0]  # type: ignore[assignment]  # the first input is one ref
@@ -169,7 +169,7 @@ def _scan(b: Builder, step: Step) -> list[Any]:
 
 
 def _keep_shape(tensor: Any, variable: Any) -> Any:
-    """A loop variable's next value with the static shape of the variable, as loops require."""
+    """Returns a loop variable's next value with the static shape of the variable, as loops require."""
     same = tf.identity(tensor)
     same.set_shape(variable.shape)
     return same

@@ -51,7 +51,7 @@ def _queue(b: Builder, step: Step) -> list[Any]:
 
 
 def _table(b: Builder, step: Step) -> list[Any]:
-    """The values of computed keys."""
+    """Returns the values of computed keys."""
     keys, values, default = step.attrs["keys"], step.attrs["values"], step.attrs["default"]
     entries = tf.lookup.KeyValueTensorInitializer(tf.constant(keys), tf.constant(values))
     table = tf.lookup.StaticHashTable(entries, default, name=f"table{len(b.built.steps)}")

@@ -39,7 +39,7 @@ SECONDS = 60.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Adds the command's options."""
     parser.add_argument("--device", default="cpu", metavar="NAME", help="the device's name, such as acme or acme:1")
     parser.add_argument(
         "--family", default="", metavar="A,B", help="only these families of programs (default: graphs, and some of all)"
@@ -157,7 +157,7 @@ def _replay(given: argparse.Namespace, console: Console) -> int:
 
 
 def _pool(text: str, target: Target) -> Pool:
-    """What is drawn from, of the device; UsageError where it has no kernel of an op that --op names."""
+    """Returns what is drawn from, of the device; UsageError where it has no kernel of an op that --op names."""
     from timberframe_conformance.fuzz.pool import Pool
 
     pool = Pool(target, ops=split_names(text))
@@ -168,7 +168,7 @@ def _pool(text: str, target: Target) -> Pool:
 
 
 def _ops_that_ran(ran: Counter[str], pool: Pool) -> str:
-    """How many nodes ran on the device, and of how many of the ops that were to be drawn."""
+    """Returns how many nodes ran on the device, and of how many of the ops that were to be drawn."""
     own = {op: ran[op] for op in pool.own if op in ran}
     if not pool.ops:
         return f"{ran.total()} nodes of {len(own)} of its {counted(len(pool.own), 'op')}"

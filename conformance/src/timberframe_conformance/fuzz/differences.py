@@ -49,7 +49,7 @@ class Difference:
     errors: dict[str, str] = field(default_factory=dict)
 
     def explains(self, node: Any, error: str, value: Value = _unknown) -> bool:
-        """Whether a node makes this difference. error: TensorFlow's message if it raised, else empty.
+        """Returns whether a node makes this difference. error: TensorFlow's message if it raised, else empty.
 
         value: what a tensor holds, None where that is not known.
         """
@@ -82,7 +82,7 @@ def _holds(condition: str, node: Any, value: Value) -> bool:
 
 
 def _holds_of(what: str, tensor: Any, node: Any, value: Value) -> bool:
-    """Whether a condition holds of an input, or may hold where that is not known."""
+    """Returns whether a condition holds of an input, or may hold where that is not known."""
     shape = tensor.static_shape
     if what == "reused":
         shapes = (shape, node.outputs[0].static_shape)
@@ -111,7 +111,7 @@ def _names(error: str, node: Any) -> bool:
 
 @functools.cache
 def differences() -> tuple[Difference, ...]:
-    """The known differences."""
+    """Returns the known differences."""
     text = (files("timberframe_conformance") / "data" / "tensorflow_differences.toml").read_text()
     listed = tomllib.loads(text)["difference"]
     return tuple(_difference(d) for d in listed)
@@ -123,7 +123,7 @@ def _difference(data: dict[str, Any]) -> Difference:
 
 
 def is_explained(graph: Any, error: str, value: Value = _unknown) -> bool:
-    """Whether no result of a graph can be compared; error, value: as in `explains`.
+    """Returns whether no result of a graph can be compared; error, value: as in `explains`.
 
     That is so where a node makes such a difference, and where the error is of a node that depends on outputs which
     differ.
@@ -138,12 +138,16 @@ def is_explained(graph: Any, error: str, value: Value = _unknown) -> bool:
 
 
 def incomparable(graph: Any, value: Value = _unknown) -> set[Any]:
-    """Tensors that depend on outputs which are known to differ and are not compared; value: as in `explains`."""
+    """Returns tensors that depend on outputs which are known to differ and are not
+    compared; value: as in `explains`.
+    """
     return _dependent(graph, value)[1]
 
 
 def _dependent(graph: Any, value: Value, error: str = "") -> tuple[set[Any], set[Any]]:
-    """The nodes that depend on outputs which differ, and the tensors: those outputs and what depends on them."""
+    """Returns the nodes that depend on outputs which differ, and the tensors: those outputs
+    and what depends on them.
+    """
     nodes: set[Any] = set()
     tensors: set[Any] = set()
     bodies = {name for name, body in graph.functions.items() if _dependent(body, _unknown, error)[1]}
@@ -156,7 +160,7 @@ def _dependent(graph: Any, value: Value, error: str = "") -> tuple[set[Any], set
 
 
 def _differing(op: Any, value: Value, error: str) -> set[int]:
-    """The outputs of a node that differ, or that make other nodes raise this error."""
+    """Returns the outputs of a node that differ, or that make other nodes raise this error."""
     found = [d for d in differences() if d.outputs and any(_matches(s, op, value) for s in d.ops)]
     return {i for d in found if not d.error or (error and re.search(d.error, error)) for i in d.outputs}
 

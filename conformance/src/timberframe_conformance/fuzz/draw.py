@@ -89,7 +89,7 @@ class Drawer:
                 break
 
     def inner(self) -> Drawer:
-        """A drawer of the steps of a body."""
+        """Returns a drawer of the steps of a body."""
         return Drawer(self.pool, self.rng, self.depth + 1)
 
     def chance(self, p: float) -> bool:
@@ -99,14 +99,14 @@ class Drawer:
         return items[int(self.rng.integers(len(items)))]
 
     def pick(self, dtypes: Sequence[str] | None = None) -> Ref | None:
-        """An existing value, later ones more often."""
+        """Returns an existing value, later ones more often."""
         found = self.sketch.refs(dtypes)
         return found[int(len(found) * np.sqrt(self.rng.random()))] if found else None
 
     # Sources
 
     def leaf(self, dtype: str, shape: tuple[int, ...], arg: Arg | None = None, kinks: float = 0.0) -> Ref:
-        """A new value: fed, a constant or a variable. kinks: the probability of values at which functions have
+        """Returns a new value: fed, a constant or a variable. kinks: the probability of values at which functions have
         kinks."""
         spec = replace(arg, shape=shape, values=None) if arg else Arg(shape)
         if dtype in DIFFERENTIABLE and spec.low is None and self.chance(kinks):
@@ -114,7 +114,7 @@ class Drawer:
         return self.given(self._with_edge_cases(make_array(spec, dtype, self.rng, special=self.chance(0.12)), spec))
 
     def given(self, value: np.ndarray, constant: float = 0.25) -> Ref:
-        """A step for this value. constant: the probability of a constant."""
+        """Returns a step for this value. constant: the probability of a constant."""
         kind = "feed"
         if self.depth or self.chance(constant):
             kind = "const"
@@ -141,7 +141,7 @@ class Drawer:
     # Existing values converted to a required shape or dtype
 
     def adapted(self, ref: Ref, shape: tuple[int, ...]) -> Ref | None:
-        """The value in another shape, cut off or repeated as needed."""
+        """Returns the value in another shape, cut off or repeated as needed."""
         have = self.sketch.value(ref).shape
         size, wanted = int(np.prod(have)), int(np.prod(shape))
         if have == shape:
@@ -162,7 +162,7 @@ class Drawer:
         return self.node("Reshape", (ref, self.const(np.array(shape, np.int32))))
 
     def converted(self, ref: Ref, dtype: str) -> Ref | None:
-        """The value in another dtype, where Cast has it."""
+        """Returns the value in another dtype, where Cast has it."""
         if self.sketch.dtype(ref) == dtype:
             return ref
         return self.node("Cast", (ref,), {"SrcT": BY_NAME[self.sketch.dtype(ref)], "DstT": BY_NAME[dtype]})
@@ -173,14 +173,14 @@ class Drawer:
         return number, 0
 
     def node(self, op: str, inputs: Inputs, attrs: dict[str, Any] | None = None) -> Ref | None:
-        """The first output of a new node, or None."""
+        """Returns the first output of a new node, or None."""
         number = self.sketch.add(Step("op", op, inputs, attrs or {}))
         return None if number is None else (number, 0)
 
     # Nodes
 
     def op(self) -> bool:
-        """A node of the registry."""
+        """Returns a node of the registry."""
         entry = self.pool.draw(self.rng)
         if entry is None:
             return False
@@ -198,7 +198,7 @@ class Drawer:
         return self.sketch.add(Step("op", entry.op.name, inputs, self._attrs(entry, types, sample, inputs))) is not None
 
     def _types(self, entry: Entry) -> Types:
-        """A combination of dtypes, more often one of existing values."""
+        """Returns a combination of dtypes, more often one of existing values."""
         wanted = self.choose(PLAIN)
         near = self.pick()
         if near is not None and self.chance(0.8):
@@ -209,7 +209,7 @@ class Drawer:
         return found
 
     def _by_elements(self, entry: Entry, types: Types, sample: Sample) -> Inputs | None:
-        """Values that broadcast, connected where any are of the dtype."""
+        """Returns values that broadcast, connected where any are of the dtype."""
         chosen: list[Ref] = []
         shape: tuple[int, ...] | None = None
         for arg_def, arg in zip(entry.op.inputs, sample.inputs, strict=True):
@@ -228,12 +228,14 @@ class Drawer:
         return tuple(chosen)
 
     def sampled(self, entry: Entry, types: Types, sample: Sample) -> Step:
-        """A node of an op with the shapes and attrs of a sample."""
+        """Returns a node of an op with the shapes and attrs of a sample."""
         inputs = self._by_sample(entry, types, sample)
         return Step("op", entry.op.name, inputs, self._attrs(entry, types, sample, inputs))
 
     def _by_sample(self, entry: Entry, types: Types, sample: Sample) -> Inputs:
-        """The sample's shapes; connected values are cut to them, or taken as they are where the rank is the same."""
+        """Returns the sample's shapes; connected values are cut to them, or taken as they are
+        where the rank is the same.
+        """
         loose = self.chance(0.5)
         made: list[Any] = []
         for arg_def, arg in zip(entry.op.inputs, sample.inputs, strict=True):
@@ -258,7 +260,7 @@ class Drawer:
         return self.leaf(dtype, arg.shape, arg)
 
     def _is_accepted(self, ref: Ref, arg: Arg) -> bool:
-        """Whether an op takes a value as this argument."""
+        """Returns whether an op takes a value as this argument."""
         x = self.sketch.value(ref)
         if x.dtype.kind in "OSb" or not x.size:
             return True
@@ -279,7 +281,7 @@ class Drawer:
         return Trial(entry.op, types, sample, 0).attrs(arrays)
 
     def composite(self) -> bool:
-        """A function of `tf`, often with its gradient."""
+        """Returns a function of `tf`, often with its gradient."""
         c: Composite = self.choose(COMPOSITES)
         arg = Arg(low=c.low, high=c.high)
         dtype = self.choose(("float32", "float32", "float64"))
@@ -331,7 +333,7 @@ class Drawer:
         )
 
     def _losses(self, y: Ref) -> tuple[Ref, ...]:
-        """What is differentiated: a value, its mean or sum, or it and another value."""
+        """Returns what is differentiated: a value, its mean or sum, or it and another value."""
         what = self.rng.random()
         if what < 0.2:
             number = self.sketch.add(Step("call", self.choose(("reduce_mean", "reduce_sum")), (y,)))
@@ -342,7 +344,9 @@ class Drawer:
     # The end
 
     def finish(self) -> Program:
-        """The program: its last values and some others are fetched, and the shapes of feeds are known in part."""
+        """Returns the program: its last values and some others are fetched, and the shapes
+        of feeds are known in part.
+        """
         steps = list(self.sketch.steps)
         used = {s for step in steps for s, _ in step.refs()}
         computed = [r for r in self.sketch.refs() if steps[r[0]].kind not in SOURCES] or self.sketch.refs()

@@ -21,7 +21,7 @@ STATES = ("float32", "float64", "int32")
 
 
 def body(d: Drawer, values: Sequence[np.ndarray], forms: Sequence[Form] | None) -> tuple[Program, list[Form]]:
-    """A function of parameters, tried with these values. forms: what it must return, if that is fixed."""
+    """Returns a function of parameters, tried with these values. forms: what it must return, if that is fixed."""
     inner = d.inner()
     for v in values:
         inner.sketch.add(Step("input"), v)
@@ -35,7 +35,7 @@ def body(d: Drawer, values: Sequence[np.ndarray], forms: Sequence[Form] | None) 
 
 
 def _result(inner: Drawer, form: Form) -> Ref:
-    """A value of this form, made from existing values if possible."""
+    """Returns a value of this form, made from existing values if possible."""
     dtype, shape = form
     for dtypes in ([dtype], ("float32", "float64", "int32", "int64")):
         ref = inner.pick(dtypes)
@@ -47,13 +47,13 @@ def _result(inner: Drawer, form: Form) -> Ref:
 
 
 def _captured(d: Drawer, least: int = 1) -> list[Ref]:
-    """Values that bodies take."""
+    """Returns values that bodies take."""
     count = int(d.rng.integers(least, 4))
     return [d.pick(STATES) or d.leaf("float32", (2, 3)) for _ in range(count)]
 
 
 def cond(d: Drawer) -> bool:
-    """A branch on a bool that is fed or computed."""
+    """Returns a branch on a bool that is fed or computed."""
     captured = _captured(d)
     pred: Ref | None = None
     if d.sketch.dtype(captured[0]) == "float32" and d.chance(0.5):
@@ -69,7 +69,7 @@ def cond(d: Drawer) -> bool:
 
 
 def case(d: Drawer) -> bool:
-    """A branch on an index, which may be out of range."""
+    """Returns a branch on an index, which may be out of range."""
     captured = _captured(d)
     index = d.given(np.array(d.rng.integers(-1, 4), np.int32))
     values = [d.sketch.narrow(r) for r in captured]
@@ -79,7 +79,7 @@ def case(d: Drawer) -> bool:
 
 
 def loop(d: Drawer) -> bool:
-    """A loop of a few iterations over one to three variables."""
+    """Returns a loop of a few iterations over one to three variables."""
     limit = d.given(np.array(d.rng.integers(0, 4), np.int32), 0.5)
     start = _captured(d)
     values = [d.sketch.narrow(r) for r in start]
@@ -113,7 +113,7 @@ def scan(d: Drawer) -> bool:
 
 
 def array(d: Drawer) -> bool:
-    """A TensorArray of values of one shape, or of different first sizes where it is joined."""
+    """Returns a TensorArray of values of one shape, or of different first sizes where it is joined."""
     first = d.pick(STATES) or d.leaf("float32", (2, 3))
     shape = d.sketch.value(first).shape
     read = d.choose(("stack", "concat", "gather", "read") if shape else ("stack", "gather", "read"))
@@ -129,7 +129,7 @@ def array(d: Drawer) -> bool:
 
 
 def assign(d: Drawer) -> bool:
-    """A variable that a run changes."""
+    """Returns a variable that a run changes."""
     if d.depth:
         return False
     variables = [i for i, s in enumerate(d.sketch.steps) if s.kind == "variable"]

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def pattern(d: Drawer) -> bool:
-    """The parts of a kernel, with inputs of a sample of the first one's op; the last value is often read further on."""
+    """Returns the parts of a kernel, with inputs of a sample of the first one's op; the last value
+    is often read further on.
+    """
     kernel: KernelDef = d.choose(d.pool.patterns)
     first, *later = kernel.covers
     entry = d.pool.entry(first.op)
@@ -36,7 +38,7 @@ def pattern(d: Drawer) -> bool:
 
 
 def _add(d: Drawer, part: Part, values: dict[str, Ref]) -> bool:
-    """A later part; what it reads besides has a shape that often fits."""
+    """Returns a later part; what it reads besides has a shape that often fits."""
     near = next(values[name] for name in part.inputs if name in values)
     dtype, shape = d.sketch.dtype(near), d.sketch.value(near).shape
     for name in part.inputs:

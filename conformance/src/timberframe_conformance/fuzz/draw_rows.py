@@ -19,7 +19,7 @@ BINARY = ("AddV2", "Sub", "Mul", "Maximum")
 
 
 def lookup(d: Drawer) -> bool:
-    """Rows of a value that was computed, some of them more than once, and often the gradient of them."""
+    """Returns rows of a value that was computed, some of them more than once, and often the gradient of them."""
     table = _computed(d)
     if table is None:
         return False
@@ -37,7 +37,7 @@ def lookup(d: Drawer) -> bool:
 
 
 def _computed(d: Drawer) -> Ref | None:
-    """A value with rows, usually the result of a node; a new node if there is none."""
+    """Returns a value with rows, usually the result of a node; a new node if there is none."""
     found = [r for r in d.sketch.refs(FLOATS) if d.sketch.value(r).ndim and len(d.sketch.value(r))]
     base: Ref = (
         d.choose(found) if found and d.chance(0.8) else d.leaf(d.choose(FLOATS), d.choose(((4,), (3, 2), (5, 2))))
@@ -51,7 +51,7 @@ def _computed(d: Drawer) -> Ref | None:
 
 
 def join(d: Drawer) -> bool:
-    """Values joined along an axis where their sizes differ, and often the gradient of that."""
+    """Returns values joined along an axis where their sizes differ, and often the gradient of that."""
     dtype = d.choose((*FLOATS, "int32", "int64"))
     rank = int(d.rng.integers(1, 4))
     found = [r for r in d.sketch.refs([dtype]) if d.sketch.value(r).ndim == rank]

@@ -22,7 +22,9 @@ QUEUES = ("FIFOQueue", "PaddingFIFOQueue")
 
 
 def host(d: Drawer) -> bool:
-    """A function of the program, on one value or on two of one dtype; its shape is known or found when it has run."""
+    """Returns a function of the program, on one value or on two of one dtype; its shape is known
+    or found when it has run.
+    """
     x = d.pick(DTYPES) or d.leaf("float32", (2, 3))
     name = d.choose(("keep", "twice", "swap"))
     inputs = (x,) if name in ("keep", "twice") else (x, d.pick([d.sketch.dtype(x)]) or x)
@@ -30,7 +32,7 @@ def host(d: Drawer) -> bool:
 
 
 def queue(d: Drawer) -> bool:
-    """One to three values of one form through a queue."""
+    """Returns one to three values of one form through a queue."""
     if d.depth:  # an iteration that fails would leave elements for the next run
         return False
     first = d.pick(DTYPES) or d.leaf("float32", (3,))
@@ -61,7 +63,7 @@ def table(d: Drawer) -> bool:
 
 
 def random(d: Drawer) -> bool:
-    """Numbers of a stream of the session."""
+    """Returns numbers of a stream of the session."""
     if d.depth:
         return False
     shape = d.choose(((), (3,), (2, 3), (7,), (5, 2)))
@@ -71,7 +73,9 @@ def random(d: Drawer) -> bool:
 
 
 def weights(d: Drawer) -> bool:
-    """A product with weights that are constant or a variable, often followed by another one with the same weights."""
+    """Returns a product with weights that are constant or a variable, often followed by another
+    one with the same weights.
+    """
     if not d.pool.products:
         return False
     entry = d.pool.entry(d.choose(d.pool.products))

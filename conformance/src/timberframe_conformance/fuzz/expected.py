@@ -41,7 +41,7 @@ class Expected:
     determined: np.ndarray
 
     def mismatch(self, got: Any, share: float = 1.0) -> str:
-        """What is wrong with a result, or nothing. share: the part of the limit that is allowed."""
+        """Returns what is wrong with a result, or nothing. share: the part of the limit that is allowed."""
         array = np.asarray(got, object if self.dtype.hasobject else None)
         if array.dtype != self.dtype or array.shape != self.value.shape:
             return f"{array.dtype}{list(array.shape)}; it must be {self.dtype}{list(self.value.shape)}"
@@ -66,7 +66,7 @@ class Expected:
 
 
 def shown(x: Any) -> str:
-    """A number as users write it, without NumPy's type; strings in quotes."""
+    """Returns a number as users write it, without NumPy's type; strings in quotes."""
     return repr(x) if isinstance(x, bytes | str) else str(x)
 
 
@@ -110,7 +110,7 @@ class Perturbed:
 
 
 def _flushed(x: np.ndarray) -> np.ndarray:
-    """Zeros in place of subnormal numbers."""
+    """Returns zeros in place of subnormal numbers."""
     if x.dtype.name not in FORMATS:
         return x
     if x.dtype.kind == "c":
@@ -121,7 +121,7 @@ def _flushed(x: np.ndarray) -> np.ndarray:
 
 
 def _is_open(op: Any, attrs: Mapping[str, Any], inputs: Sequence[Any], dtypes: Sequence[np.dtype]) -> bool:
-    """Whether the declared accuracy implies nothing for these inputs; then results are not compared.
+    """Returns whether the declared accuracy implies nothing for these inputs; then results are not compared.
 
     Intermediate results may leave the range: a mean may be formed of a sum, a product in any order, a bound of an op's
     own covers functions of any growth. Which of several elements is the largest is undefined if one is NaN.
@@ -140,7 +140,9 @@ def _is_open(op: Any, attrs: Mapping[str, Any], inputs: Sequence[Any], dtypes: S
 
 
 def _leaves_range(op: Any, attrs: Mapping[str, Any], inputs: Sequence[Any], dtypes: Sequence[np.dtype]) -> bool:
-    """Whether all factors from 1 on, or all below 1 but zeros, have a product outside the dtype's normal numbers."""
+    """Returns whether all factors from 1 on, or all below 1 but zeros, have a product outside
+    the dtype's normal numbers.
+    """
     forms = [computing_format(t) for t in dtypes if t.name in FORMATS]
     if not forms:
         return False
@@ -162,7 +164,7 @@ NUMBERS_ONLY = frozenset({
 
 
 def _moves_only(op: Any) -> bool:
-    """Whether every output element is one of an input's; it is not rounded then."""
+    """Returns whether every output element is one of an input's; it is not rounded then."""
     return op.type in EXACT_MOVES or not any(t.dtype.numpy.kind in "fcV" for t in op.inputs)
 
 
@@ -176,7 +178,7 @@ EXACT_MOVES = frozenset({
 
 
 def tainted(fetches: Sequence[Any]) -> set[Any]:
-    """The tensors that depend on results which are not unique, such as eigenvectors."""
+    """Returns the tensors that depend on results which are not unique, such as eigenvectors."""
     known: dict[Any, bool] = {}
     return {t for t in fetches if _is_tainted(t.op, known)}
 
@@ -192,7 +194,7 @@ def _is_tainted(op: Any, known: dict[Any, bool]) -> bool:
 
 
 def functions_of(op: Any) -> list[str]:
-    """The names of the functions that a node calls."""
+    """Returns the names of the functions that a node calls."""
     names = [v for k, v in op.attrs.items() if op.op_def.attrs[k].kind == "func"]
     return names + [n for k, v in op.attrs.items() if op.op_def.attrs[k].kind == "list(func)" for n in v]
 
@@ -204,7 +206,9 @@ def evaluate(
     after: Any = None,
     number: int = 1,
 ) -> list[Any]:
-    """The tensors' values by references in a session's run of this number, each from freshly initialised variables."""
+    """Returns the tensors' values by references in a session's run of this number, each from
+    freshly initialised variables.
+    """
     with quiet():
         interpreter = Interpreter(after)
         for _ in range(number):
@@ -221,7 +225,8 @@ def expect(
     flush: bool = False,
     number: int = 1,
 ) -> list[Expected | None]:
-    """The expected value of each fetch in a session's run of this number; None if references do not determine it.
+    """Returns the expected value of each fetch in a session's run of this number; None if
+    references do not determine it.
 
     Raises whatever a reference raises in the plain evaluation: then the program has no result.
     """

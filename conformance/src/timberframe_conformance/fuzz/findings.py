@@ -52,7 +52,9 @@ class Finding:
         return Finding(**{**data, "program": from_json(json.dumps(data["program"]))})
 
     def script(self, spec: str) -> str:
-        """A script that shows the failure and exits with status 1 for as long as there is one; see `script.py`."""
+        """Returns a script that shows the failure and exits with status 1 for as long as
+        there is one; see `script.py`.
+        """
         mutant = f" --mutant {self.mutant}" if self.mutant else ""
         arguments = ["fuzz", f"--device={self.device}", *(["--vs=tensorflow"] if self.oracle == "tensorflow" else [])]
         command = f"conformance {' '.join(arguments)}"
@@ -68,7 +70,7 @@ RESULT = re.compile(r" \(\w+, \w+\)")
 
 
 def kind(oracle: str, message: str) -> str:
-    """An oracle and its message without names, numbers and values."""
+    """Returns an oracle and its message without names, numbers and values."""
     plain = re.sub(r"'[^']*'|\[[^\]]*\]|[-\d.]+(e[-+]\d+)?|\b(nan|inf)\b", "", message)
     return f"{oracle}: {' '.join(plain.split())[:60]}"
 
@@ -88,7 +90,7 @@ class Store:
         return path
 
     def all(self) -> list[Finding]:
-        """The findings, oldest first."""
+        """Returns the findings, oldest first."""
         paths = sorted(self.folder.glob("*.json"), key=lambda p: (p.stat().st_mtime, p.name))
         return [Finding.from_json(p.read_text()) for p in paths]
 

@@ -174,20 +174,20 @@ class Pool:
         return len(self.own) < len(self.names) / 2
 
     def draw(self, rng: np.random.Generator) -> Entry | None:
-        """A random op, mostly one of the device's; None if the devices have no kernel of it."""
+        """Returns a random op, mostly one of the device's; None if the devices have no kernel of it."""
         names = self.own if self.own and rng.random() < OWN else self.names
         popular = [n for n in POPULAR if n in set(names)]
         names = popular if popular and rng.random() < 1 / 2 else names
         return self.entry(names[int(rng.integers(len(names)))])
 
     def entry(self, name: str) -> Entry | None:
-        """What is known of an op."""
+        """Returns what is known of an op."""
         if name not in self._entries:
             self._entries[name] = self._make(registry.get(name))
         return self._entries[name]
 
     def on_device(self, op: OpDef, types: Types) -> bool:
-        """Whether the device under test has a kernel."""
+        """Returns whether the device under test has a kernel."""
         return self.target.supports(op, types) is None
 
     def _make(self, op: OpDef) -> Entry | None:
@@ -206,7 +206,7 @@ class Pool:
 
 
 def takes_part(op: OpDef) -> bool:
-    """Whether programs may have the op: it is a function of its inputs, and has a reference and samples."""
+    """Returns whether programs may have the op: it is a function of its inputs, and has a reference and samples."""
     if op.stateful or op.stream or op.reference is None or op.reads or op.updates or not op.outputs:
         return False
     if any(a.is_ref or a.dtype in (resource, variant) for a in (*op.inputs, *op.outputs)):
@@ -218,6 +218,6 @@ def takes_part(op: OpDef) -> bool:
 
 
 def is_small(sample: Sample) -> bool:
-    """Whether a sample's inputs have few elements."""
+    """Returns whether a sample's inputs have few elements."""
     args = [a for x in sample.inputs for a in ([x] if isinstance(x, Arg) else x)]
     return sum(int(np.prod(np.shape(a.values) if a.values is not None else a.shape)) for a in args) <= LARGEST

@@ -65,7 +65,7 @@ class Step:
     device: str = ""
 
     def refs(self) -> list[Ref]:
-        """All inputs, flat."""
+        """Returns all inputs, flat."""
         return [r for x in self.inputs for r in ([x] if is_ref(x) else x)]
 
 
@@ -77,7 +77,7 @@ class Program:
     outputs: tuple[Ref, ...]
 
     def all_steps(self) -> Iterator[Step]:
-        """The steps, and those of bodies."""
+        """Yields the steps, and those of bodies."""
         for step in self.steps:
             yield step
             for body in step.bodies:
@@ -89,7 +89,9 @@ class Program:
         return sum(s.kind not in ("input", "feed", "const", "variable") for s in self.all_steps())
 
     def placed(self, choose: Callable[[Step, int], str]) -> Program:
-        """The same with other devices of the steps that may have one, those of bodies too: ``choose(step, number)``."""
+        """Returns the same with other devices of the steps that may have one, those of bodies too:
+        ``choose(step, number)``.
+        """
         steps = []
         for i, step in enumerate(self.steps):
             bodies = tuple(body.placed(choose) for body in step.bodies)
@@ -118,7 +120,7 @@ class Program:
 
 
 def is_ref(x: Ref | tuple[Ref, ...]) -> TypeIs[Ref]:
-    """Whether an input is one value rather than a list."""
+    """Returns whether an input is one value rather than a list."""
     return len(x) == 2 and isinstance(x[0], int)
 
 
@@ -128,12 +130,12 @@ def renamed(inputs: Inputs, numbers: dict[int, int]) -> Inputs:
 
 
 def to_json(program: Program) -> str:
-    """The program as text."""
+    """Returns the program as text."""
     return json.dumps(_program(program))
 
 
 def from_json(text: str) -> Program:
-    """The program that `to_json` wrote."""
+    """Returns the program that `to_json` wrote."""
     return _read_program(json.loads(text))
 
 
@@ -182,7 +184,7 @@ def _tuples(x: Any) -> Any:
 
 
 def _plain(x: Any) -> Any:
-    """An attr or array in what JSON has."""
+    """Returns an attr or array in what JSON has."""
     if isinstance(x, DType):
         return {"dtype": x.name}
     if isinstance(x, np.generic):

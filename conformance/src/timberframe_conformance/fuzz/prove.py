@@ -34,7 +34,7 @@ def prove_framework(device: str, names: str, console: Console) -> int:
 
 
 def _is_caught(device: str, spec: str, name: str, console: Console) -> bool:
-    """Whether fuzzing notices a mutant, which is printed."""
+    """Returns whether fuzzing notices a mutant, which is printed."""
     outcome = fuzz_mutant(device, spec, name, cores())
     found = next((f for f, _ in outcome.findings if is_due(f)), None)
     if found is None:
@@ -49,13 +49,13 @@ def _is_caught(device: str, spec: str, name: str, console: Console) -> bool:
 
 
 def is_due(finding: Finding) -> bool:
-    """Whether a program that fails with a mutant passes without; a timeout counts for the mutant that hangs."""
+    """Returns whether a program that fails with a mutant passes without; a timeout counts for the mutant that hangs."""
     by_chance = finding.oracle == "timeout" and finding.mutant != "hangs"
     return not by_chance and not judge_apart(finding, Task(finding.device, finding.seed, ""), 60.0)
 
 
 def fuzz_mutant(device: str, spec: str, name: str, jobs: int, seconds: float = 60.0 * MINUTES) -> Outcome:
-    """A session with a mutant in place, until the first failure that is due to it."""
+    """Returns a session with a mutant in place, until the first failure that is due to it."""
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         task = Task(device, SEED, "", seconds=seconds, shrink_seconds=0.0, mutant=name)
         return Session(task, Store(Path(folder), device), spec, jobs, lambda text: None, is_due).run()

@@ -64,7 +64,8 @@ IMPORTS = {
 def script(
     program: Program, title: str, spec: str = "", oracle: str = "", mutant: str = "", arguments: Sequence[str] = ()
 ) -> str:
-    """A script that builds the program's graph, does what the oracle did, and exits with status 1 if that fails.
+    """Returns a script that builds the program's graph, does what the oracle did, and exits
+    with status 1 if that fails.
 
     What failed before the first oracle (building, a crash) it shows by running the graph twice. mutant: a known bug to
     put into the framework first. arguments: of the command that judges a stored finding again.
@@ -83,7 +84,7 @@ def script(
 
 
 def _graph(program: Program, spec: str, indent: str = "") -> str:
-    """The lines that build a program's graph, feeds, variables and fetches."""
+    """Returns the lines that build a program's graph, feeds, variables and fetches."""
     writer = _Writer(spec)
     lines = [line for i, step in enumerate(program.steps) for line in writer.step(i, step, indent)]
     lines.append(f"{indent}fetches = [{', '.join(writer.ref(r) for r in program.outputs)}]")
@@ -91,7 +92,9 @@ def _graph(program: Program, spec: str, indent: str = "") -> str:
 
 
 def _check(program: Program, spec: str, oracle: str) -> str:
-    """What an oracle did, "" if that cannot be written: then the program's truth cannot be computed here, either."""
+    """Returns what an oracle did, "" if that cannot be written: then the program's truth cannot
+    be computed here, either.
+    """
     if oracle not in CHECKS or program.draws:
         return ""
     limits = ""
@@ -136,7 +139,7 @@ class _Writer:
         return [self.ref(x) if is_ref(x) else "[" + ", ".join(map(self.ref, x)) + "]" for x in step.inputs]
 
     def step(self, i: int, step: Step, indent: str) -> list[str]:
-        """The lines of a step."""
+        """Returns the lines of a step."""
         self.single[i] = step.kind in ("input", "feed", "const", "variable", "assign", "map", "scan", "array")
         name = f"{self.prefix}{i}"
         spec = {"device": self.spec, "host": "/device:CPU:0"}.get(step.device, "")

@@ -10,7 +10,7 @@ from timberframe_conformance.repro import value_source
 
 
 def seam_lines(name: str, step: Step, given: Sequence[str]) -> list[str]:
-    """The lines that make a list of the step's results."""
+    """Returns the lines that make a list of the step's results."""
     return {"host": _host, "queue": _queue, "table": _table, "random": _random}[step.kind](name, step, given)
 
 

@@ -131,7 +131,7 @@ class Session:
                 self._died(k, process.returncode, end)
 
     def _take(self, k: int, event: dict[str, Any]) -> None:
-        """One line of a worker."""
+        """Takes one line of a worker."""
         if "number" in event:
             self.outcome.programs += 1
             self.outcome.invalid += bool(event["invalid"])
@@ -184,7 +184,7 @@ class Session:
             return self.store.folder / f"{finding.name}.py"
 
     def _died(self, k: int, status: int, end: float) -> None:
-        """A worker died: the program that it judged is a finding; a new worker continues after it."""
+        """Makes the program that a dead worker judged a finding; a new worker continues after it."""
         task = self._tasks[k]
         folder = self.base / str(k)
         current = read_current(folder)
@@ -256,6 +256,6 @@ def _cause(status: int, folder: Path) -> tuple[str, str]:
 
 
 def _errors(folder: Path) -> str:
-    """The last line that a worker wrote to stderr."""
+    """Returns the last line that a worker wrote to stderr."""
     lines = (folder / "errors").read_text(errors="replace").strip().splitlines()
     return lines[-1] if lines else ""

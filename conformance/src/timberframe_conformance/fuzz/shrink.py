@@ -25,7 +25,7 @@ Fails = Callable[[Program], bool]
 
 
 def shrink(program: Program, fails: Fails, seconds: float = 30.0, tries: int = 2_000) -> Program:
-    """The smallest program found that still fails. It is the given one where nothing smaller does."""
+    """Returns the smallest program found that still fails. It is the given one where nothing smaller does."""
     end = time.monotonic() + seconds
     current = without_unused(program)
     if not fails(current):
@@ -69,7 +69,7 @@ def candidates(program: Program) -> Iterator[Program]:
 
 
 def without_unused(program: Program) -> Program:
-    """The program without unused steps; parameters of bodies stay."""
+    """Returns the program without unused steps; parameters of bodies stay."""
     needed = {s for s, _ in program.outputs}
     for i in range(len(program.steps) - 1, -1, -1):
         if i in needed:
@@ -95,7 +95,7 @@ def _values_for_steps(program: Program) -> Iterator[Program]:
 
 
 def _values(program: Program) -> dict[int, list[np.ndarray]]:
-    """What each step gives, in its dtype, where references compute it."""
+    """Returns what each step gives, in its dtype, where references compute it."""
     try:
         built = build(_undeviced(program))
     except Exception:  # the program fails because it cannot be built
@@ -134,7 +134,7 @@ def _mapped(program: Program, change: Callable[[Ref], Ref]) -> Program:
 
 
 def _inputs_for_steps(program: Program) -> Iterator[Program]:
-    """An input in place of a step's results."""
+    """Yields an input in place of a step's results."""
     for i in range(len(program.steps) - 1, -1, -1):
         for ref in dict.fromkeys(program.steps[i].refs()):
             yield _redirected(program, i, ref)
@@ -196,7 +196,7 @@ def _leaves(program: Program) -> Iterator[Program]:
 
 
 def _smaller(program: Program) -> Iterator[Program]:
-    """One size everywhere made 1 or 2."""
+    """Yields one size everywhere made 1 or 2."""
     sizes = {d for s in program.steps if s.value is not None for d in s.value.shape if d > 1}
     for size in sorted(sizes, reverse=True):
         for wanted in (1, 2):

@@ -38,7 +38,8 @@ class Sketch:
         self._known: dict[Any, Any] = {}
 
     def add(self, step: Step, parameter: np.ndarray | None = None) -> int | None:
-        """The new step's number; None where it does not fit. parameter: the value that a step of kind `input` has.
+        """Returns the new step's number; None where it does not fit. parameter: the value that a
+        step of kind `input` has.
 
         Raises BrokenStepError, the step kept, where building raises anything but an OpError.
         """
@@ -73,29 +74,29 @@ class Sketch:
         return values if all(v.size <= MOST_ELEMENTS for v in values) else None
 
     def tensor(self, ref: Ref) -> Any:
-        """The tensor that a ref means."""
+        """Returns the tensor that a ref means."""
         return self._builder.built.steps[ref[0]][ref[1]]
 
     def value(self, ref: Ref) -> np.ndarray:
-        """A value in float64, or its own dtype where it is no float."""
+        """Returns a value in float64, or its own dtype where it is no float."""
         return self.values[ref[0]][ref[1]]
 
     def narrow(self, ref: Ref) -> np.ndarray:
-        """A value in its own dtype."""
+        """Returns a value in its own dtype."""
         with np.errstate(all="ignore"):
             return self.value(ref).astype(self.tensor(ref).dtype.base_dtype.numpy)
 
     def dtype(self, ref: Ref) -> str:
-        """The name of a value's dtype."""
+        """Returns the name of a value's dtype."""
         return str(self.tensor(ref).dtype.base_dtype.name)
 
     def refs(self, dtypes: Sequence[str] | None = None) -> list[Ref]:
-        """All values, or those of some dtypes."""
+        """Returns all values, or those of some dtypes."""
         found = [(s, o) for s, outputs in enumerate(self.values) for o in range(len(outputs))]
         return [r for r in found if dtypes is None or self.dtype(r) in dtypes]
 
     def ancestors(self, ref: Ref) -> set[int]:
-        """The steps that a value depends on."""
+        """Returns the steps that a value depends on."""
         found = {ref[0]}
         for i in range(ref[0], -1, -1):
             if i in found:
@@ -103,5 +104,5 @@ class Sketch:
         return found
 
     def program(self, outputs: Sequence[Ref]) -> Program:
-        """The steps so far as a program."""
+        """Returns the steps so far as a program."""
         return Program(tuple(self.steps), tuple(outputs))

@@ -38,7 +38,7 @@ class FreshSessions:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing is open."""
+        """Does nothing: nothing is open."""
 
     def run(self, *given: Any) -> Any:
         with self._make() as session:
@@ -125,7 +125,7 @@ class Subject:
     def refuses_alone(
         self, error: OpError, built: Built, feeds: Mapping[Any, Any], initializers: Sequence[Any]
     ) -> bool:
-        """Whether the node that an error names raises it by itself, for the inputs that references compute."""
+        """Returns whether the node that an error names raises it by itself, for the inputs that references compute."""
         nodes = {op.name: op for op in built.graph.get_operations()}
         op = nodes.get(error.node or "")
         if op is None or op.op_def.stateful:
@@ -143,19 +143,23 @@ class Subject:
         return False
 
     def may_decline(self, name: str | None) -> bool:
-        """Whether the device says of a node, with its attrs, that it cannot run it, or that this depends on shapes."""
+        """Returns whether the device says of a node, with its attrs, that it cannot run it, or
+        that this depends on shapes.
+        """
         op = next((op for op in self.built.graph.get_operations() if op.name == name), None)
         if op is None:
             return False
         return support(op, self.target.device) is not None
 
     def session(self, built: Built | None = None, **config: Any) -> Any:
-        """A session in which the variables have their first values; one for each run where runs draw random numbers."""
+        """Returns a session in which the variables have their first values; one for each run where
+        runs draw random numbers.
+        """
         made = functools.partial(self.plain_session, built, **config)
         return FreshSessions(made) if self.program.draws else made()
 
     def plain_session(self, built: Built | None = None, **config: Any) -> Any:
-        """A session in which the variables have their first values."""
+        """Returns a session in which the variables have their first values."""
         built = built or self.built
         session = self.target.session(built.graph, **{"allow_soft_placement": True, **config})
         if built.initializers:
@@ -165,14 +169,14 @@ class Subject:
     def run(
         self, session: Any, fetches: Any = None, feeds: Mapping[Any, Any] | None = None, built: Built | None = None
     ) -> Any:
-        """A run; variables that runs change get their first values before it."""
+        """Returns a run; variables that runs change get their first values before it."""
         built = built or self.built
         if self.program.has_updates:
             session.run(built.initializers)
         return session.run(built.fetches if fetches is None else fetches, built.feeds if feeds is None else feeds)
 
     def result(self, i: int) -> str:
-        """How messages name a result: by its number, op and dtype."""
+        """Returns how messages name a result: by its number, op and dtype."""
         t = self.built.fetches[i]
         return f"result {i} ({t.op.type}, {t.dtype.base_dtype.name})"
 
@@ -205,7 +209,7 @@ class Subject:
 
 
 def _lengths(op: Any) -> list[int]:
-    """How many tensors each declared input of a node has."""
+    """Returns how many tensors each declared input of a node has."""
     counts = []
     for arg in op.op_def.inputs:
         listed = op.attrs[arg.type_list_attr] if arg.type_list_attr else None
@@ -218,17 +222,17 @@ def _wide(x: np.ndarray, e: Expected) -> np.ndarray:
 
 
 def all_shapes_known(program: Program) -> Program:
-    """The same program with feeds of known shapes."""
+    """Returns the same program with feeds of known shapes."""
     return replace(program, steps=tuple(_known(s, True) for s in program.steps))
 
 
 def no_shapes_known(program: Program) -> Program:
-    """The same program with feeds of unknown rank."""
+    """Returns the same program with feeds of unknown rank."""
     return replace(program, steps=tuple(_known(s, False) for s in program.steps))
 
 
 def with_constants(program: Program) -> Program:
-    """The same program with constants in place of feeds."""
+    """Returns the same program with constants in place of feeds."""
     return replace(program, steps=tuple(replace(s, kind="const") if s.kind == "feed" else s for s in program.steps))
 
 
@@ -237,7 +241,7 @@ def _known(step: Any, known: bool) -> Any:
 
 
 def bits_differ(got: Any, wanted: Any) -> str:
-    """How two results differ; empty if they are equal bit for bit (any NaN equals any NaN)."""
+    """Returns how two results differ; empty if they are equal bit for bit (any NaN equals any NaN)."""
     a, b = (np.asarray(x, object if isinstance(x, bytes | str) else None) for x in (got, wanted))
     if a.dtype != b.dtype or a.shape != b.shape:
         return f"{a.dtype}{list(a.shape)} and {b.dtype}{list(b.shape)}"

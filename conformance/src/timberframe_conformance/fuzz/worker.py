@@ -94,7 +94,7 @@ class Worker:
         return list(self.task.oracles) or None
 
     def run(self) -> None:
-        """Everything that the task asks for."""
+        """Does everything that the task asks for."""
         if self.task.program:
             self._report(verdict=self._failure(Finding.from_json(Path(self.task.program).read_text())))
             return
@@ -116,7 +116,7 @@ class Worker:
             number += self.task.step
 
     def _chosen(self, number: int) -> list[str]:
-        """The oracles of a program: ALWAYS and a sample of the others, since more programs find more than more
+        """Returns the oracles of a program: ALWAYS and a sample of the others, since more programs find more than more
         oracles."""
         if self.oracles is not None:
             return self.oracles
@@ -140,7 +140,9 @@ class Worker:
         faulthandler.dump_traceback_later(self.task.timeout, exit=True, file=self._trace)
 
     def _failure(self, finding: Finding) -> tuple[str, str] | None:
-        """What a stored finding's oracle says of its program now; all oracles judge one that ended its process."""
+        """Returns what a stored finding's oracle says of its program now; all oracles judge
+        one that ended its process.
+        """
         oracles = [finding.oracle] if finding.oracle not in ("crash", "timeout") else None
         return self.judge(finding.program, finding.number, oracles).failure
 
@@ -168,7 +170,7 @@ class Worker:
 
 
 def _host(target: Target) -> Target | None:
-    """The CPU, unless it is the device under test."""
+    """Returns the CPU, unless it is the device under test."""
     if target.device.type == "CPU":
         return None
     try:
@@ -190,7 +192,7 @@ def main(text: str) -> None:
 
 
 def read_current(folder: Path) -> tuple[int, Program] | None:
-    """The program that a worker was at."""
+    """Returns the program that a worker was at."""
     try:
         data = json.loads((folder / "current.json").read_text())
     except (OSError, ValueError):

@@ -13,7 +13,7 @@ class WrongUseError(AssertionError):
 
 
 def attempt(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What the call returns, or the OpError that it raises.
+    """Returns what the call returns, or the OpError that it raises.
 
     An UnknownError or InternalError counts as a raw exception: it is raised.
     """

@@ -37,7 +37,7 @@ class HostileCase:
 
     @staticmethod
     def parse(text: str) -> HostileCase:
-        """The case of an id."""
+        """Returns the case of an id."""
         name, seed, number, *kept = text.split("/")
         steps = tuple(int(k) for k in kept[0].split("+") if k) if kept else None
         return HostileCase(name, int(seed), int(number), steps)
@@ -49,7 +49,7 @@ class HostileCase:
         return tuple(range(count)) if self.kept is None else self.kept
 
     def files(self) -> Files:
-        """The mutated files."""
+        """Returns the mutated files."""
         kind = FORMATS[self.format]
         made = kind.make(random.Random(self._origin))
         for step in self.steps:

@@ -25,7 +25,7 @@ INDEX = f"{PREFIX}.index"
 
 @functools.cache
 def tensors() -> Mapping[str, np.ndarray]:
-    """What the checkpoints hold, by name."""
+    """Returns what the checkpoints hold, by name."""
     words = np.empty((2, 2), object)
     words[:] = [[b"a", b""], [b"\xff\0", b"word" * 40]]
     return {
@@ -42,7 +42,7 @@ def tensors() -> Mapping[str, np.ndarray]:
 
 @functools.cache
 def safetensors_file() -> bytes:
-    """A file that the safetensors library wrote."""
+    """Returns a file that the safetensors library wrote."""
     from safetensors.numpy import save
 
     plain = {n: a for n, a in tensors().items() if n in ("bias", "kernel", "step", "mask", "empty")}
@@ -50,7 +50,7 @@ def safetensors_file() -> bytes:
 
 
 def bundle_rows() -> tuple[list[Row], bytes]:
-    """The entries of a checkpoint and its data; one tensor is stored in two slices."""
+    """Returns the entries of a checkpoint and its data; one tensor is stored in two slices."""
     header = BundleHeaderProto(num_shards=1)
     header.version.producer = 1
     rows, data = {b"": header.SerializeToString()}, b""
@@ -86,7 +86,7 @@ def _entry(array: np.ndarray, offset: int, content: bytes, checksum: int) -> Any
 
 
 def _content(array: np.ndarray) -> tuple[bytes, int]:
-    """The bytes of a tensor as TensorFlow stores them, and their checksum."""
+    """Returns the bytes of a tensor as TensorFlow stores them, and their checksum."""
     if array.dtype != object:
         raw = np.ascontiguousarray(array).tobytes()
         return raw, masked(crc32c(raw))
@@ -97,6 +97,6 @@ def _content(array: np.ndarray) -> tuple[bytes, int]:
 
 
 def bundle() -> Files:
-    """The files of a checkpoint."""
+    """Returns the files of a checkpoint."""
     rows, data = bundle_rows()
     return {INDEX: Table(rows).encode(), DATA: data}

@@ -41,7 +41,7 @@ def main(directory: str, worker: str, limits_text: str, prepare: Callable[[], No
 
 
 def stored_files(folder: Path) -> Files:
-    """The files below a folder."""
+    """Returns the files below a folder."""
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 

@@ -36,7 +36,7 @@ LEAST_MEMORY = 16
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Adds the command's options."""
     parser.add_argument("--device", default="", metavar="NAME", help="device that runs the graphs (default: the best)")
     parser.add_argument("--count", type=whole(1), default=5000, metavar="N", help="how many files (default: 5000)")
     parser.add_argument("--seconds", type=duration, metavar="S", help="start no further file after this time")
@@ -103,7 +103,7 @@ class _Report:
 
 
 def _first_of_each(failed: list[Verdict]) -> list[Verdict]:
-    """One failure of each cause."""
+    """Returns one failure of each cause."""
     return list({v.signature: v for v in reversed(failed)}.values())
 
 

@@ -24,7 +24,7 @@ _TRIALS = 60  # uses of a file, to find a smaller one
 
 
 def stored(folder: Path) -> Iterator[Task]:
-    """The files of former findings."""
+    """Yields the files of former findings."""
     for note in sorted(folder.glob(f"*/{NOTE}")):
         data = json.loads(note.read_text())
         yield Task(data["id"], data["format"], str(note.parent / "files"))
@@ -47,7 +47,7 @@ def write(folder: Path, files: Files) -> None:
 
 
 def smaller(verdict: Verdict, limits: Limits, program: Sequence[str] = CHILD) -> Files:
-    """The files with fewer mutations, and of a graph fewer nodes, that fail in the same way."""
+    """Returns the files with fewer mutations, and of a graph fewer nodes, that fail in the same way."""
     case = HostileCase.parse(verdict.id)
     with tempfile.TemporaryDirectory(prefix="conformance-") as directory:
         child = Child(Path(directory), "smaller", limits, program)
@@ -85,7 +85,9 @@ def fewer_nodes(files: Files, verdict: Verdict, limits: Limits, program: Sequenc
 
 
 def _runs(message: Any) -> Iterator[tuple[int, int]]:
-    """Length and start of runs of nodes to try without, the last ones first, while the message gets shorter."""
+    """Yields the length and start of runs of nodes to try without, the last ones first, while
+    the message gets shorter.
+    """
     length, trials = len(message.node) // 2, 0
     while length:
         for at in reversed(range(0, len(message.node), length)):

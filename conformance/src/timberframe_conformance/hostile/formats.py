@@ -24,7 +24,9 @@ SAFETENSORS = "model.safetensors"
 
 
 def _change_message(rng: random.Random, raw: bytes, kind: Any, change: Callable[[random.Random, Any], None]) -> bytes:
-    """A serialised message with one thing changed: in its structure, or in its bytes where it has none any more."""
+    """Returns a serialised message with one thing changed: in its structure, or in its bytes
+    where it has none any more.
+    """
     message = kind()
     try:
         if rng.random() < RAW:
@@ -119,7 +121,7 @@ def _change_model(rng: random.Random, model: Any) -> None:
 
 
 def _change_text(rng: random.Random, raw: bytes) -> bytes:
-    """Another message, or another text."""
+    """Returns another message, or another text."""
     if rng.random() < 0.3:
         return rng.choice([b"meta_graphs {" * 5000, raw + b"\xff", raw.replace(b'"', b"'", 1), change_bytes(rng, raw)])
     try:

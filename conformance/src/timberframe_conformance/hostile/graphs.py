@@ -112,7 +112,7 @@ def _random() -> None:
 
 
 def _calls() -> None:
-    """A function that calls another one, as nodes of ops and as attrs."""
+    """Makes a function that calls another one, as nodes of ops and as attrs."""
     graph = tf.get_default_graph()
     inner, outer = FuncGraph("inner", graph), FuncGraph("outer", graph)
     with inner.as_default():
@@ -127,7 +127,7 @@ def _calls() -> None:
 
 
 def _old_loop() -> None:
-    """A loop of TensorFlow 1: Enter, Merge, Switch, NextIteration, Exit."""
+    """Makes a loop of TensorFlow 1: Enter, Merge, Switch, NextIteration, Exit."""
     graph = tf.get_default_graph()
     start, limit = tf.constant(0), tf.placeholder(tf.int32, [], "limit")
     entered = apply_op("Enter", [start], {"frame_name": "loop"}, "i")
@@ -166,7 +166,7 @@ BUILDERS: Mapping[str, Callable[[], None]] = {
 
 @functools.cache
 def named_graph(name: str) -> bytes:
-    """The GraphDef of one of BUILDERS, or for ``Op/NUMBER`` a call of an op with its sample of this number."""
+    """Returns the GraphDef of one of BUILDERS, or for ``Op/NUMBER`` a call of an op with its sample of this number."""
     builder = BUILDERS.get(name)
     graph = tf.Graph()
     if builder is None:
@@ -180,7 +180,7 @@ def named_graph(name: str) -> bytes:
 
 @functools.cache
 def _samples() -> Mapping[str, Any]:
-    """The samples of all ops that can be called on values; those with large inputs take too long here."""
+    """Returns the samples of all ops that can be called on values; those with large inputs take too long here."""
     return {
         op.name: [s for s in own_samples(op) if _elements(s) <= 4096] for op in registry.all_ops() if is_callable(op)
     }
@@ -201,7 +201,7 @@ def _call(name: str, number: int) -> Any:
 
 
 def choose(rng: random.Random) -> str:
-    """The name of a graph: a composite one, or a call of any op."""
+    """Returns the name of a graph: a composite one, or a call of any op."""
     if rng.random() < 0.6:
         return rng.choice(list(BUILDERS))
     samples = _samples()

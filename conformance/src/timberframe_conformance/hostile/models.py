@@ -23,7 +23,9 @@ META_GRAPHS = ("training", "variables", "layers", "loop_gradient", "arrays", "ol
 
 @functools.cache
 def meta_graph(name: str) -> bytes:
-    """The MetaGraphDef of a graph of `graphs.BUILDERS`, with a Saver, several kinds of collections and a signature."""
+    """Returns the MetaGraphDef of a graph of `graphs.BUILDERS`, with a Saver, several kinds of
+    collections and a signature.
+    """
     with tf.Graph().as_default() as graph:
         graphs.BUILDERS[name]()
         _collections(graph)
@@ -46,7 +48,7 @@ def _collections(graph: Any) -> None:
 
 
 def _own_model(folder: Path) -> None:
-    """A model as this project writes it: variables, a signature and an operation to run first."""
+    """Makes a model as this project writes it: variables, a signature and an operation to run first."""
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [None, 3], "x")
         w = tf.get_variable("w", [3, 2], tf.float32, tf.random_normal_initializer(seed=1))
@@ -61,7 +63,9 @@ def _own_model(folder: Path) -> None:
 
 
 def _later_model(folder: Path) -> None:
-    """A model as TensorFlow 2 writes it: no collections, a checkpoint of its own, restored by a node of the graph."""
+    """Makes a model as TensorFlow 2 writes it: no collections, a checkpoint of its own,
+    restored by a node of the graph.
+    """
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [None], "x")
         handle = apply_op("VarHandleOp", (), {"dtype": tf.float32, "shape": (3,), "shared_name": "bias"}, "bias")
@@ -92,7 +96,7 @@ def _later_model(folder: Path) -> None:
 
 
 def _text_model(folder: Path) -> None:
-    """The first one, in protobuf's text form."""
+    """Makes the first one, in protobuf's text form."""
     _own_model(folder)
     model = SavedModel.FromString((folder / PB).read_bytes())
     (folder / PB).unlink()
@@ -104,7 +108,7 @@ MODELS: Mapping[str, Callable[[Path], None]] = {"own": _own_model, "later": _lat
 
 @functools.cache
 def saved_model(name: str) -> Mapping[str, bytes]:
-    """The files of one of MODELS."""
+    """Returns the files of one of MODELS."""
     with tempfile.TemporaryDirectory() as outer:
         folder = Path(outer) / "model"
         MODELS[name](folder)

@@ -41,7 +41,7 @@ class Child:
         self._started = self._used = 0
 
     def use(self, task: Task) -> Verdict:
-        """Has the process use a file; its death is a verdict."""
+        """Makes the process use a file; its death is a verdict."""
         if self._used >= FILES:
             self.close()
         process = self._process or self._start()
@@ -97,7 +97,10 @@ def run_files(
     done: Callable[[Verdict], None] = lambda _: None,
     program: Sequence[str] = CHILD,
 ) -> list[Verdict]:
-    """The verdicts on files, in no order. seconds: after which no further one is begun. done: called with each."""
+    """Returns the verdicts on files, in no order.
+
+    seconds: after which no further one is begun. done: called with each.
+    """
     waiting: Queue[Task] = Queue()
     for task in tasks:
         waiting.put(task)

@@ -16,7 +16,7 @@ _HANDLES = 40
 
 
 def varint(value: int) -> bytes:
-    """An integer in groups of seven bits, low ones first; negative ones as 64 bits."""
+    """Returns an integer in groups of seven bits, low ones first; negative ones as 64 bits."""
     value &= (1 << 64) - 1
     out = bytearray()
     while value >= 0x80:
@@ -58,7 +58,7 @@ class Table:
     """Bytes of the stored block to change before its checksum is computed."""
 
     def encode(self) -> bytes:
-        """The file; checksums are correct even if other fields are wrong."""
+        """Returns the file; checksums are correct even if other fields are wrong."""
         block = self._block([r.encode() for r in self.rows], self.restarts)
         stored = _compress(block) if self.compressed else block
         for at, change in self.damage:

@@ -35,7 +35,7 @@ def use_graph(graph: Any, rng: random.Random, limits: Limits) -> None:
 
 
 def session_config(limits: Limits) -> Any:
-    """A session on the device under test, and on the host's if that does not hold all, with limited memory."""
+    """Returns a session on the device under test, and on the host's if that does not hold all, with limited memory."""
     found = {d.type: d for d in devices_for(tf.SessionConfig())}
     wanted = limits.device_type or next(iter(found), "")
     lacks = not found[wanted].host_memory or bool(limits.device_type and found[wanted].attributes.dtypes)
@@ -48,7 +48,7 @@ def session_config(limits: Limits) -> Any:
 
 
 def _export(graph: Any) -> None:
-    """What was imported can be exported, and the export can be imported."""
+    """Checks that what was imported can be exported, and the export can be imported."""
     exported = attempt(graph.as_graph_def, add_shapes=True)
     if isinstance(exported, OpError):
         return
@@ -88,7 +88,7 @@ def _run(session: Any, fetches: Any, feeds: Any, limits: Limits) -> Any:
 
 
 def _feeds(graph: Any, operations: Any) -> dict[Any, Any]:
-    """Small values for the placeholders; unknown sizes become 2."""
+    """Returns small values for the placeholders; unknown sizes become 2."""
     feeds = {}
     for op in operations:
         if op.type not in ("Placeholder", "PlaceholderV2") or not graph.is_feedable(op.outputs[0]):
@@ -100,7 +100,7 @@ def _feeds(graph: Any, operations: Any) -> dict[Any, Any]:
 
 
 def example(tensor: Any) -> np.ndarray | None:
-    """A small value for a tensor; None where its shape promises a large one."""
+    """Returns a small value for a tensor; None where its shape promises a large one."""
     shape = tensor.static_shape
     sizes = () if shape is None else tuple(2 if size is None else size for size in shape)
     if len(sizes) > 32 or np.prod([float(s) for s in sizes]) > FED:

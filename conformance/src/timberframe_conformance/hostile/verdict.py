@@ -54,7 +54,7 @@ def judge_case(case_id: str, name: str, files: Mapping[str, bytes], limits: Limi
 
 
 def _location(error: BaseException) -> str:
-    """The innermost line of Timberframe's own code."""
+    """Returns the innermost line of Timberframe's own code."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [f for f in frames if f"{os.sep}timberframe" in f.filename] or list(frames)
     last = ours[-1]

@@ -15,7 +15,7 @@ LEAST = 2
 
 
 def places(wrong: Wrong) -> str:
-    """The indices or the values for which elements differ, in words; empty where they follow neither."""
+    """Returns the indices or the values for which elements differ, in words; empty where they follow neither."""
     if int(wrong.wrong.sum()) < LEAST:
         return ""
     layout = str(wrong.attrs.get("data_format", ""))

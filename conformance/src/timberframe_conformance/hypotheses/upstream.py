@@ -38,7 +38,7 @@ def first_wrong_node(tensor: Any, device: Values, truth: Values, tolerance: floa
 
 
 def _off(got: np.ndarray, right: np.ndarray) -> float:
-    """The largest error, as a fraction of the largest magnitude."""
+    """Returns the largest error, as a fraction of the largest magnitude."""
     if not right.size:
         return 0.0
     size = float(np.max(np.abs(right), initial=0.0, where=np.isfinite(right))) or 1.0

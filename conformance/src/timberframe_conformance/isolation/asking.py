@@ -35,12 +35,13 @@ class Question(NamedTuple):
 
 
 def question_key(op: str, dtypes: Sequence[str]) -> str:
-    """How journals and reports name the question whether a device takes an op in these dtypes."""
+    """Returns how journals and reports name the question whether a device takes an op in these dtypes."""
     return f"{op} {','.join(dtypes)}".rstrip()
 
 
 def watch_questions(folder: Path, process: str, timeout: float) -> None:
-    """Has this process write into the folder what it asks, and end when an answer takes longer than `timeout` seconds.
+    """Makes this process write into the folder what it asks, and end when an answer takes
+    longer than `timeout` seconds.
 
     process: the name under which it watches its loading, too.
     """
@@ -67,7 +68,7 @@ def asked(key: str) -> Iterator[None]:
 
 
 def find_question(folder: Path, process: str) -> Question | None:
-    """The question in which a process ended; None where it ran other code."""
+    """Returns the question in which a process ended; None where it ran other code."""
     name = loading_journal(process)
     entry = open_entry(folder / f"{name}.journal")
     if entry is None or not entry.startswith(_PREFIX):
@@ -81,7 +82,7 @@ def find_question(folder: Path, process: str) -> Question | None:
 
 
 def leave_unasked(question: Question) -> bool:
-    """Has processes that are started from now on not ask it; False where too many had no answer already."""
+    """Makes processes that are started from now on not ask it; False where too many had no answer already."""
     found = {**unanswered(), question.key: question.reason}
     if len(found) > MOST_UNANSWERED:
         return question.key in unanswered()
@@ -90,7 +91,7 @@ def leave_unasked(question: Question) -> bool:
 
 
 def unanswered() -> Mapping[str, str]:
-    """The questions that had no answer, with the reasons."""
+    """Returns the questions that had no answer, with the reasons."""
     text = os.environ.get(_UNANSWERED, "{}")
     if text not in _known:
         _known.clear()
@@ -99,7 +100,7 @@ def unanswered() -> Mapping[str, str]:
 
 
 def why_unasked(op: str, key: str) -> str | None:
-    """Why this process does not ask a question about an op; None if it may."""
+    """Returns why this process does not ask a question about an op; None if it may."""
     found = unanswered()
     if not found:
         return None

@@ -56,11 +56,11 @@ class Journal:
         os._exit(1)
 
     def is_quarantined(self, key: str) -> bool:
-        """Whether the cases of an (op, dtypes) are to run in processes of their own."""
+        """Returns whether the cases of an (op, dtypes) are to run in processes of their own."""
         return key in self._quarantined.read()
 
     def is_given_up(self, op: str) -> bool:
-        """Whether the cases of an op are not to be run."""
+        """Returns whether the cases of an op are not to be run."""
         return op in self._hung.read()
 
 
@@ -84,13 +84,13 @@ class _Names:
 
 
 def quarantine(directory: Path, key: str) -> None:
-    """Has the other cases of an (op, dtypes) run in processes of their own."""
+    """Makes the other cases of an (op, dtypes) run in processes of their own."""
     with (directory / _QUARANTINE).open("a") as file:
         file.write(key + "\n")
 
 
 def give_up(directory: Path, op: str) -> None:
-    """Has the other cases of an op not run."""
+    """Leaves out the other cases of an op."""
     with (directory / _HUNG).open("a") as file:
         file.write(op + "\n")
 
@@ -119,7 +119,7 @@ class Death(NamedTuple):
 
 
 def read_trace(path: Path) -> Death:
-    """How the process ended that writes its traces into this file."""
+    """Returns how the process ended that writes its traces into this file."""
     trace = path.read_text(errors="replace") if path.exists() else ""
     start = max(trace.rfind("Timeout ("), trace.rfind(_FATAL))
     last = trace[start:] if start >= 0 else ""
@@ -141,17 +141,17 @@ def cause_of_death(directory: Path, worker: str, case_id: str) -> tuple[str, str
 
 
 def _busy_thread(trace: str) -> list[str]:
-    """The lines of the thread that ran the case, or loaded the plugin, out of a trace of all threads."""
+    """Returns the lines of the thread that ran the case, or loaded the plugin, out of a trace of all threads."""
     threads = re.split(r"\n(?=(?:Current )?[Tt]hread )", trace)
     return next((t for t in threads if any(caller in t for caller in _CALLERS)), trace).splitlines()
 
 
 def is_open(journal: Path, case_id: str) -> bool:
-    """Whether the last line of a journal says that this case began."""
+    """Returns whether the last line of a journal says that this case began."""
     return open_entry(journal) == case_id
 
 
 def open_entry(journal: Path) -> str | None:
-    """What began last, by the last line of a journal; None where that has ended."""
+    """Returns what began last, by the last line of a journal; None where that has ended."""
     lines = journal.read_text(errors="replace").splitlines() if journal.exists() else []
     return lines[-1].removeprefix("begin ") if lines and lines[-1].startswith("begin ") else None

@@ -25,7 +25,7 @@ class Culprit(NamedTuple):
 
 
 def watch_loading(folder: Path, process: str, timeout: float) -> None:
-    """Has this process write into the folder which plugin's code runs, and end when one takes too long to load.
+    """Makes this process write into the folder which plugin's code runs, and end when one takes too long to load.
 
     timeout: seconds for one case.
     """
@@ -39,7 +39,7 @@ def loading_over() -> None:
 
 
 def find_culprit(folder: Path, process: str, status: int | None = None) -> Culprit | None:
-    """The plugin in whose code a process ended; None where it ran other code. status: its exit status."""
+    """Returns the plugin in whose code a process ended; None where it ran other code. status: its exit status."""
     plugin = open_entry(folder / f"{loading_journal(process)}.journal")
     if plugin is None or " " in plugin:  # a question to a device
         return None
@@ -54,18 +54,20 @@ def find_culprit(folder: Path, process: str, status: int | None = None) -> Culpr
 
 
 def how_it_ended(folder: Path, process: str) -> str:
-    """The fatal error of a process that watched its loading, and where it was; "without a message" if there is none."""
+    """Returns the fatal error of a process that watched its loading, and where it was; "without a
+    message" if there is none.
+    """
     death = read_trace(folder / f"{loading_journal(process)}.trace")
     return (death.reason or "without a message") + (f" at {death.location}" if death.frames else "")
 
 
 def exclude(culprit: Culprit) -> None:
-    """Has processes that are started from now on leave the plugin out."""
+    """Makes processes that are started from now on leave the plugin out."""
     os.environ[_EXCLUDED] = json.dumps({**excluded(), culprit.plugin: culprit.reason})
 
 
 def excluded() -> Mapping[str, str]:
-    """The plugins that this process is to leave out, with the reasons."""
+    """Returns the plugins that this process is to leave out, with the reasons."""
     found: dict[str, str] = json.loads(os.environ.get(_EXCLUDED, "{}"))
     return found
 
@@ -78,5 +80,5 @@ def heed_exclusions() -> None:
 
 
 def loading_journal(process: str) -> str:
-    """The name of the journal, and of the trace, of what a process loads."""
+    """Returns the name of the journal, and of the trace, of what a process loads."""
     return f"{process}-loading"

@@ -62,7 +62,7 @@ def start_isolated(timeout: float) -> None:
 
 
 def _left_out(folder: Path, status: int) -> bool:
-    """Whether the process ended in a plugin's code that the next one leaves out: it then says so."""
+    """Returns whether the process ended in a plugin's code that the next one leaves out: it then says so."""
     question = find_question(folder, _PROCESS)
     if question is not None and question.key not in unanswered() and leave_unasked(question):
         print(f"conformance: {question.key} is taken for unsupported: supports {question.reason}", file=sys.stderr)
@@ -76,14 +76,16 @@ def _left_out(folder: Path, status: int) -> bool:
 
 
 def _end_with(parent: int) -> None:
-    """Has the system end this process when its parent is killed."""
+    """Makes the system end this process when its parent is killed."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
 
 
 def _wait(child: int) -> int:
-    """The exit status of a process, below 0 for a signal; signals that ask this one to end are sent on to it."""
+    """Returns the exit status of a process, below 0 for a signal; signals that ask this one
+    to end are sent on to it.
+    """
 
     def forward(number: int, _: FrameType | None) -> None:
         os.kill(child, number)

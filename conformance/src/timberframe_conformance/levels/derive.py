@@ -25,7 +25,7 @@ Entry = dict[str, Any]
 
 
 def networks(level: str) -> Mapping[str, Callable[[], catalogue.Model]]:
-    """The networks of a level by name: small versions, which have the structure of the published ones."""
+    """Returns the networks of a level by name: small versions, which have the structure of the published ones."""
     if level == "training":
         return {name: partial(catalogue.build_training, name, small=True) for name in catalogue.training_names()}
     names = ("MLP", "LeNet") if level == "core" else catalogue.names()
@@ -33,7 +33,7 @@ def networks(level: str) -> Mapping[str, Callable[[], catalogue.Model]]:
 
 
 def derive(level: str) -> list[Entry]:
-    """What the networks of a level ask a device for, by op; each with the networks that need it."""
+    """Returns what the networks of a level ask a device for, by op; each with the networks that need it."""
     found: dict[str, Entry] = {}
     for name, build in networks(level).items():
         for node in needed_nodes(build()):
@@ -48,12 +48,12 @@ def derive(level: str) -> list[Entry]:
 
 
 def written(entries: Sequence[Entry]) -> str:
-    """The data file, one entry to a line."""
+    """Returns the data file, one entry to a line."""
     return "[\n" + ",\n".join(json.dumps(e) for e in entries) + "\n]\n"
 
 
 def needed_nodes(model: catalogue.Model) -> Iterator[Any]:
-    """The nodes of a network, and of its functions, for which a device needs a kernel and which compute numbers.
+    """Yields the nodes of a network, and of its functions, for which a device needs a kernel and which compute numbers.
 
     Nodes on integers alone (positions, counters, sizes) stay on the host, and tensor lists are the executor's.
     """
@@ -78,7 +78,7 @@ def _ancestors(roots: Iterable[Any]) -> list[Any]:
 
 
 def _computes(node: Any) -> bool:
-    """Whether the node has floating numbers among its inputs, outputs and variables, and no lists."""
+    """Returns whether the node has floating numbers among its inputs, outputs and variables, and no lists."""
     given = [t.dtype.base_dtype for t in (*node.inputs, *node.outputs)]
     given += [v for v in node.attrs.values() if isinstance(v, DType)]
     return any(t.is_floating for t in given) and all(t.name != "variant" for t in given)
@@ -89,7 +89,9 @@ def _types(node: Any) -> dict[str, str]:
 
 
 def asked_attrs(op: OpDef) -> list[str]:
-    """The attrs whose values a kernel may depend on: not numbers that it computes with, nor how many inputs it has."""
+    """Returns the attrs whose values a kernel may depend on: not numbers that it computes with,
+    nor how many inputs it has.
+    """
     counts = {arg.number_attr for arg in op.inputs}
     return [
         a.name for a in op.attrs.values() if a.name not in counts and not re.search("type|func|float|shape", a.kind)
@@ -101,7 +103,7 @@ def _attrs(node: Any) -> dict[str, Any]:
 
 
 def _inputs(node: Any) -> Iterator[Any]:
-    """What each declared input gets; of a list, what each of its tensors is."""
+    """Yields what each declared input gets; of a list, what each of its tensors is."""
     left = iter(node.inputs)
     for arg in node.op_def.inputs:
         if arg.number_attr:
@@ -111,7 +113,7 @@ def _inputs(node: Any) -> Iterator[Any]:
 
 
 def _describe(tensor: Any) -> dict[str, Any]:
-    """The values of axes, sizes and positions that the graph holds, else the shape."""
+    """Returns the values of axes, sizes and positions that the graph holds, else the shape."""
     if tensor.dtype.name == "resource":
         return {"shape": list(tensor.handle[1])}
     value = tensor.op.attrs["value"] if tensor.op.type == "Const" and tensor.dtype.is_integer else None

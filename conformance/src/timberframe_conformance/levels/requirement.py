@@ -35,7 +35,7 @@ class Requirement:
     networks: Sequence[str]
 
     def samples(self) -> Iterator[Sample]:
-        """The examples, with values of the kinds that the op's own samples have."""
+        """Yields the examples, with values of the kinds that the op's own samples have."""
         op = registry.get(self.op)
         template = next(s for s in op.samples() if len(s.inputs) == len(op.inputs) and not s.implementation_defined)
         own = {n: _frozen(v) for n, v in self.attrs.items() if op.attrs[n].required or v != plain(op.attrs[n].default)}
@@ -45,13 +45,13 @@ class Requirement:
 
 
 def data_file(level: str) -> Any:
-    """Where the requirements of a level are kept."""
+    """Returns where the requirements of a level are kept."""
     return files("timberframe_conformance") / "data" / "levels" / f"{level}.json"
 
 
 @functools.cache
 def requirements(level: str) -> Sequence[Requirement]:
-    """What a level asks for beyond the levels below it; nothing by name for the last one."""
+    """Returns what a level asks for beyond the levels below it; nothing by name for the last one."""
     if level == BREADTH:
         return ()
     below: dict[str, set[str]] = {}
@@ -68,12 +68,12 @@ def requirements(level: str) -> Sequence[Requirement]:
 
 @functools.cache
 def ops_of(level: str) -> frozenset[str]:
-    """The ops that a level of networks, or one below it, asks for."""
+    """Returns the ops that a level of networks, or one below it, asks for."""
     return frozenset(r.op for lower in LEVELS[: LEVELS.index(level) + 1] for r in requirements(lower))
 
 
 def level_of(op: OpDef, types: Types, attrs: Mapping[str, Any] | None = None) -> str:
-    """The lowest level with a network that calls the op in these dtypes and with such attrs.
+    """Returns the lowest level with a network that calls the op in these dtypes and with such attrs.
 
     attrs: those that are set, each of which must have a value that one of the level's networks uses, if it selects how
     the op computes; None: any.
@@ -87,7 +87,7 @@ def level_of(op: OpDef, types: Types, attrs: Mapping[str, Any] | None = None) ->
 
 
 def _selects(attr: AttrDef) -> bool:
-    """Whether an attr selects how an op computes, such as a layout.
+    """Returns whether an attr selects how an op computes, such as a layout.
 
     Others are numbers that it computes with, such as strides: a device need not take others than those of the networks,
     and must be right with all that it takes.
@@ -119,7 +119,7 @@ def _key(r: Requirement) -> str:
 
 
 def _like(template: Arg | Sequence[Arg], example: Any) -> Any:
-    """An input of the example's shape or values whose other values are those that the op's own sample has."""
+    """Returns an input of the example's shape or values whose other values are those that the op's own sample has."""
     if isinstance(example, list):
         assert isinstance(template, Sequence)
         return [_like(template[0], x) for x in example]
@@ -137,7 +137,9 @@ def _like(template: Arg | Sequence[Arg], example: Any) -> Any:
 
 
 def kind_of(inputs: Any) -> str:
-    """What distinguishes inputs for a kernel: ranks, dimensions of 1, and the values that a node is planned by."""
+    """Returns what distinguishes inputs for a kernel: ranks, dimensions of 1, and the values
+    that a node is planned by.
+    """
     if isinstance(inputs, list):
         return "[" + ",".join(dict.fromkeys(map(kind_of, inputs))) + "]" if inputs else "[]"
     if "values" in inputs:
@@ -146,7 +148,7 @@ def kind_of(inputs: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """An attr's value as JSON holds it: with lists in place of tuples."""
+    """Returns an attr's value as JSON holds it: with lists in place of tuples."""
     return [plain(v) for v in value] if isinstance(value, tuple | list) else value
 
 

@@ -67,7 +67,7 @@ class Call:
         return self.reference(*self.inputs)
 
     def reference(self, *inputs: np.ndarray, **attrs: Any) -> list[np.ndarray]:
-        """The op's outputs for other inputs or attrs."""
+        """Returns the op's outputs for other inputs or attrs."""
         found = true_outputs(registry.get(self.node.op), {**self.attrs, **attrs}, inputs)
         return [round_to(np.asarray(x), v.dtype) for x, v in zip(found, self.node.outputs, strict=True)]
 
@@ -127,20 +127,20 @@ class Mutant:
 
     @property
     def subject(self) -> str:
-        """Returns the beginning of its description: the op that it is about."""
+        """The beginning of its description: the op that it is about."""
         return "" if self.of_seam else f"{self.op}: "
 
     @property
     def found_by(self) -> str:
-        """Returns the names of what must notice it, for lists."""
+        """The names of what must notice it, for lists."""
         return ", ".join(self.suites)
 
     def fits(self, device: str) -> bool:
-        """Whether it can be planted where the device of this name was asked for; "" where none was."""
+        """Returns whether it can be planted where the device of this name was asked for; "" where none was."""
         return True
 
     def build(self, node: KernelNode) -> Callable[..., Any]:
-        """The builder of its kernel."""
+        """Returns the builder of its kernel."""
         state: dict[str, Any] = {}
         BUILT.add(self.name)
 
@@ -184,7 +184,7 @@ def seam_mutant(name: str, what: str, *suites: str, **rest: Any) -> Callable[[Bu
 
 
 def first_type_attr(op: str) -> str:
-    """The name of the type attr that an op's first typed input has."""
+    """Returns the name of the type attr that an op's first typed input has."""
     from timberframe_conformance.cases.types import type_attrs
 
     return type_attrs(registry.get(op))[0].name
@@ -199,7 +199,7 @@ BUILT: set[str] = set()
 
 
 def kernel_of(mutant: Mutant, device_type: str) -> MutantKernel:
-    """A mutant as a kernel of a device type, above its own."""
+    """Returns a mutant as a kernel of a device type, above its own."""
     op = f"{MUTANT}{mutant.name}" if mutant.covers else mutant.op
     types = dict(mutant.types)
     return MutantKernel(op, device_type, mutant.build, types, mutant.inplace, priority=1_000_000, covers=mutant.covers)

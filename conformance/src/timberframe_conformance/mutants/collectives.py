@@ -35,12 +35,12 @@ class Member:
         return np.asarray(self.device.copy_out(array))
 
     def changed(self, array: Any, change: Callable[[np.ndarray], np.ndarray]) -> Any:
-        """An array of the device that has other values, or another dtype."""
+        """Returns an array of the device that has other values, or another dtype."""
         return self.device.copy_in(np.ascontiguousarray(change(self.on_host(array))))
 
 
 def _wrong(r: Replacements, target: Any, name: str, work: Work) -> None:
-    """Has a collective of the device give what `work` does."""
+    """Makes a collective of the device give what `work` does."""
     device = target.device
     with target.session(Graph(), device_count={device.type: 2}) as session:
         members = sum(d.type == device.type for d in session.list_devices())

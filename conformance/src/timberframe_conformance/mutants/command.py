@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Adds the command's options."""
     parser.add_argument("--device", default="", metavar="NAME", help="whose kernels get the bugs (default: the best)")
     parser.add_argument("--list", action="store_true", help="print the selected mutants")
     parser.add_argument("--name", default="", metavar="A,B", help="only these mutants")
@@ -105,7 +105,7 @@ def _show(name: str, proof: Proof, console: Console) -> None:
 
 
 def _best_device() -> str:
-    """The name of the device that sessions prefer."""
+    """Returns the name of the device that sessions prefer."""
     from timberframe import SessionConfig
     from timberframe_core.runtime.devices import devices_for
 

@@ -19,7 +19,7 @@ LATE_SECONDS = 4.5
 
 
 def _with_inputs(r: Replacements, change: Callable[[Any, int, Any], Any]) -> None:
-    """Has host ops get ``change(node, i, array)`` in place of their inputs that are arrays of the host."""
+    """Makes host ops get ``change(node, i, array)`` in place of their inputs that are arrays of the host."""
 
     def make(call: Any) -> Any:
         def changed(step: Any, inputs: Any, run: Any) -> Any:

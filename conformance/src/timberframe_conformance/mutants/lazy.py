@@ -45,7 +45,7 @@ class LazyKernel:
     excuses: tuple[str, ...] = ()
 
     def mutant(self, op: str) -> Mutant:
-        """The bug as one of an op's kernel."""
+        """Returns the bug as one of an op's kernel."""
         return Mutant(f"lazy-{self.name}", op, self.what, self.bug, self.suites)
 
 
@@ -152,7 +152,7 @@ def _(c: Call) -> Any:
 
 
 def _data(c: Call) -> list[int]:
-    """The inputs that hold data, the last of which may be weights."""
+    """Returns the inputs that hold data, the last of which may be weights."""
     op = registry.get(c.node.op)
     ranges = arg_ranges(op.inputs, c.attrs)
     return [i for a in op.inputs if op.input_role(a) == "data" for i in ranges[a.name] if c.inputs[i].size]

@@ -13,7 +13,7 @@ FLOATS = ("float32", "float64")
 
 
 def _flat(c: Call) -> np.ndarray:
-    """A copy of the first output, flat."""
+    """Returns a copy of the first output, flat."""
     return c.true[0].copy().reshape(-1)
 
 

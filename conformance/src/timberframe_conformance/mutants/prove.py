@@ -104,7 +104,7 @@ def _cases(target: Target, mutant: Mutant, options: Options) -> list[Case]:
 
 
 def affects(mutant: Mutant, case: Case) -> bool:
-    """Whether the mutant's kernel, or gradient, runs in a case."""
+    """Returns whether the mutant's kernel, or gradient, runs in a case."""
     types = dict(case.types)
     if mutant.of_seam:
         return case.suite in mutant.suites and (not mutant.only or any(text in case.id for text in mutant.only))
@@ -114,7 +114,7 @@ def affects(mutant: Mutant, case: Case) -> bool:
 
 
 def _lacking(mutant: Mutant) -> str:
-    """Why no case can notice it."""
+    """Returns why no case can notice it."""
     if mutant.of_seam:
         return f"no case of {', '.join(mutant.suites)} that may notice applies to the device"
     return f"the device has no kernel of {mutant.op} in these dtypes"

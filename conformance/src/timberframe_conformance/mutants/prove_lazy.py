@@ -65,7 +65,7 @@ class Finding:
 
     @property
     def name(self) -> str:
-        """Returns kernel, op, suite and level, as the list of exceptions has them."""
+        """Kernel, op, suite and level, as the list of exceptions has them."""
         return f"{self.kernel} of {self.op}, by {self.suite} in {self.level}"
 
     def __str__(self) -> str:
@@ -182,7 +182,7 @@ def _find(target: Target, kernel: LazyKernel, op: OpDef, suite: str, level: str,
 
 
 def _excuse(kernel: LazyKernel, trials: Sequence[Trial]) -> str:
-    """Why a kernel need not be found: it does what it should, or all samples of the op lack what would show it.
+    """Returns why a kernel need not be found: it does what it should, or all samples of the op lack what would show it.
 
     Of a suite that tries calls of networks alone these are all samples.
     """

@@ -21,7 +21,7 @@ FLOAT32: dict[str, Sequence[str]] = {"dtype": ("float32",)}
 def _philox(
     c: Call, advance: Callable[[int], int] = lambda blocks: blocks, seeds: tuple[str, str] = ("seed", "seed2")
 ) -> Philox:
-    """The generator of a launch, its stream moved on by `advance` of what the op reserves."""
+    """Returns the generator of a launch, its stream moved on by `advance` of what the op reserves."""
     op, stream = registry.get(c.node.op), c.node.stream
     assert op.stream is not None
     assert stream is not None

@@ -32,7 +32,9 @@ def device_label(run: Run) -> str:
 
 
 def badge(run: Run, level: str) -> str:
-    """The badge of one level: the device, the level, and whether it is reached; text has 4.5:1 contrast or more."""
+    """Returns the badge of one level: the device, the level, and whether it is reached; text
+    has 4.5:1 contrast or more.
+    """
     found = run.levels().get(level)
     if found is None or not found["cases"] or (run.partial and not found["reached"]):
         verdict, colour = "not run", NOT_RUN

@@ -13,7 +13,9 @@ CORE = "timberframe_core.ops."
 
 
 def family(op: str) -> str:
-    """The family of an op: the folder in the core that defines it, or else the package that does; "" if none does."""
+    """Returns the family of an op: the folder in the core that defines it, or else the package
+    that does; "" if none does.
+    """
     if registry.find(op) is None:
         return ""
     module = registry.module_of(op)

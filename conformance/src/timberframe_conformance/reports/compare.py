@@ -22,7 +22,10 @@ class Change:
 
 
 def compare(before: Run, after: Run, ulp_factor: float = 2.0) -> list[Change]:
-    """The changes, worst first. A case whose worst error grew or shrank by `ulp_factor` counts as a DIFFERENCE."""
+    """Returns the changes, worst first.
+
+    A case whose worst error grew or shrank by `ulp_factor` counts as a DIFFERENCE.
+    """
     old = {r.id: r for r in before.results}
     new = {r.id: r for r in after.results}
     changes = []

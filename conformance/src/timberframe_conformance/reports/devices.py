@@ -41,7 +41,7 @@ def devices_page(runs: Sequence[Run], badges: str = "") -> str:
 
 
 def _column(run: Run) -> tuple[str, ...]:
-    """The device's column of the table: its heading, what is beneath it, and facts."""
+    """Returns the device's column of the table: its heading, what is beneath it, and facts."""
     device, counts = run.device, run.counts
     model = _cell(" ".join(str(device.get(k, "")) for k in ("vendor", "model")))
     if device.get("driver") and device.get("model") == run.environment.get("processor"):
@@ -81,7 +81,7 @@ def _section(run: Run, badges: str) -> str:
 
 
 def _revisions(environment: Mapping[str, Any]) -> Iterator[str]:
-    """Which files the suite had, and of which commit, as far as that is known: an installed one is of none."""
+    """Yields which files the suite had, and of which commit, as far as that is known: an installed one is of none."""
     for name, key in (("files", "suite_hash"), ("commit", "git")):
         if value := str(environment.get(key) or "")[:12]:
             yield f"{name} {value}"

@@ -34,7 +34,9 @@ PACKAGES = (
 
 
 def environment() -> dict[str, Any]:
-    """The run's environment: machine, versions, and the variables that change how numerical libraries behave."""
+    """Returns the run's environment: machine, versions, and the variables that change how
+    numerical libraries behave.
+    """
     versions = {}
     for name in PACKAGES:
         try:
@@ -58,7 +60,7 @@ def environment() -> dict[str, Any]:
 
 
 def sources() -> dict[str, Any]:
-    """What identifies the files that are run: asked before a run, since a tree may change during it."""
+    """Returns what identifies the files that are run: asked before a run, since a tree may change during it."""
     return {"suite_hash": suite_hash(), "git": git_revision()}
 
 
@@ -69,7 +71,7 @@ def plugin_versions() -> Mapping[str, str]:
 
 
 def suite_hash() -> str:
-    """What identifies the suite's own files: two runs with the same try the same."""
+    """Returns what identifies the suite's own files: two runs with the same try the same."""
     root = Path(timberframe_conformance.__file__).parent
     digest = hashlib.sha256()
     for path in sorted(p for p in root.rglob("*") if p.suffix in (".py", ".json", ".toml")):
@@ -78,7 +80,9 @@ def suite_hash() -> str:
 
 
 def git_revision() -> str:
-    """The commit that is checked out in the current folder, with a plus if files differ from it; "" without git."""
+    """Returns the commit that is checked out in the current folder, with a plus if files
+    differ from it; "" without git.
+    """
     number = commit_number()
     if not number:
         return ""
@@ -87,20 +91,20 @@ def git_revision() -> str:
 
 
 def plugins_left_out() -> Mapping[str, str]:
-    """The installed plugins that cannot be used, each with the reason; not those whose hardware is absent."""
+    """Returns the installed plugins that cannot be used, each with the reason; not those whose hardware is absent."""
     failures = loader.registry.failures().items()
     found = {name: describe_failure(e) for name, e in failures if not isinstance(e, UnavailableError)}
     return {**found, **{name: f"it {reason}" for name, reason in excluded().items()}}
 
 
 def numerical_variables() -> Mapping[str, str]:
-    """The variables set that change how numerical libraries behave."""
+    """Returns the variables set that change how numerical libraries behave."""
     prefixes = ("OPENBLAS_", "MKL_", "OMP_", "NVPL_", "ONEDNN_", "TIMBERFRAME_")
     return {k: v for k, v in sorted(os.environ.items()) if k.startswith(prefixes)}
 
 
 def processor() -> str:
-    """The processor's model name, if the system reports it."""
+    """Returns the processor's model name, if the system reports it."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):

@@ -16,7 +16,8 @@ _SCRIPTS = ("charts.js", "cases.js", "matrix.js", "accuracy.js", "speed.js", "ov
 
 
 def html(runs: Sequence[Run], benches: Sequence[dict[str, Any]] = ()) -> str:
-    """The page: devices side by side, levels, failures by cause, ops and dtypes, accuracy, speed, history, cases.
+    """Returns the page: devices side by side, levels, failures by cause, ops and dtypes,
+    accuracy, speed, history, cases.
 
     benches: what `conformance bench --json` wrote.
     """
@@ -29,7 +30,9 @@ def html(runs: Sequence[Run], benches: Sequence[dict[str, Any]] = ()) -> str:
 
 
 def bench_html(benches: Sequence[dict[str, Any]]) -> str:
-    """The page of benches: against peers, against the roofline, and how speed grows with sizes, batches and cores."""
+    """Returns the page of benches: against peers, against the roofline, and how speed grows with
+    sizes, batches and cores.
+    """
     names = ", ".join(dict.fromkeys(b["device"] for b in benches))
     return page(
         f"Speed of {names}", asset(FOLDER, "bench.html"), list(benches), [asset(FOLDER, "report.css")],

@@ -13,7 +13,7 @@ _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(run: Run) -> str:
-    """One test suite for each suite, one test case for each case; crashes and timeouts are errors."""
+    """Returns one test suite for each suite, one test case for each case; crashes and timeouts are errors."""
     root = ET.Element("testsuites", name=f"conformance {run.device['spec']}", time=f"{run.seconds:.3f}")
     for suite in dict.fromkeys(r.suite for r in run.results):
         own = [r for r in run.results if r.suite == suite]

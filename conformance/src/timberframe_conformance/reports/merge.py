@@ -44,7 +44,7 @@ class _Numbers:
 
 
 def merged(runs: Sequence[Run]) -> dict[str, Any]:
-    """The runs as the page's data: cases by columns, what runs say of them as arrays in the order of the cases.
+    """Returns the runs as the page's data: cases by columns, what runs say of them as arrays in the order of the cases.
 
     A device is known by its name, vendor and model. The newest run that tried the whole suite is shown, or
     else the newest.
@@ -77,7 +77,7 @@ def merged(runs: Sequence[Run]) -> dict[str, Any]:
 def load_all(
     paths: Iterable[Path], before: Callable[[Path], None] = lambda _: None
 ) -> tuple[list[Run], list[dict[str, Any]]]:
-    """The runs and the benches among JSON files, and in folders of submissions.
+    """Returns the runs and the benches among JSON files, and in folders of submissions.
 
     before: called with each file, before it is read. Raises ValueError, which names the file, for one that is neither.
     """
@@ -97,7 +97,7 @@ def load_all(
 
 
 def _files(path: Path) -> list[Path]:
-    """A file itself; of a folder its report, and its bench if it has one."""
+    """Returns a file itself; of a folder its report, and its bench if it has one."""
     bench = path / "bench.json"
     return [path / "report.json", *([bench] if bench.exists() else [])] if path.is_dir() else [path]
 
@@ -108,7 +108,7 @@ def newest(runs: Iterable[Run]) -> list[Run]:
 
 
 def by_device(runs: Iterable[Run]) -> list[list[Run]]:
-    """The runs of each device, from the oldest to the newest."""
+    """Returns the runs of each device, from the oldest to the newest."""
     groups: dict[tuple[str, ...], list[Run]] = {}
     for run in runs:
         key = tuple(str(run.device.get(part, "")) for part in ("spec", "vendor", "model"))
@@ -117,7 +117,7 @@ def by_device(runs: Iterable[Run]) -> list[list[Run]]:
 
 
 def _names(runs: Sequence[Run]) -> list[str]:
-    """What the page calls devices: their names, with the model where two have the same name."""
+    """Returns what the page calls devices: their names, with the model where two have the same name."""
     short = [device_label(run) for run in runs]
     return [
         f"{name} {run.device.get('model', '')}".strip() if short.count(name) > 1 else name
@@ -126,7 +126,7 @@ def _names(runs: Sequence[Run]) -> list[str]:
 
 
 def _detail(case_id: str) -> str:
-    """The id after suite, op and dtypes."""
+    """Returns the id after suite, op and dtypes."""
     return case_id.split("/", 3)[-1]
 
 
@@ -140,7 +140,7 @@ def _networks(runs: Sequence[Run], index: dict[str, int]) -> dict[str, list[dict
 
 
 def _shown(run: Run, index: dict[str, int], kernels: _Numbers) -> dict[str, Any]:
-    """A device's column: what is known of it, and arrays that say of each case what came of it."""
+    """Returns a device's column: what is known of it, and arrays that say of each case what came of it."""
     verdict, level = [_ABSENT] * len(index), [_ABSENT] * len(index)
     ulp: list[float | None] = [None] * len(index)
     limit: list[float | None] = [None] * len(index)
@@ -167,7 +167,7 @@ def _shown(run: Run, index: dict[str, int], kernels: _Numbers) -> dict[str, Any]
 
 
 def head(run: Run) -> dict[str, Any]:
-    """What a run says besides its cases."""
+    """Returns what a run says besides its cases."""
     return {
         "device": run.device, "environment": run.environment, "suite_version": run.suite_version,
         "seconds": round(run.seconds, 1), "partial": run.partial, "counts": run.counts, "count": len(run.results),
@@ -177,7 +177,7 @@ def head(run: Run) -> dict[str, Any]:
 
 
 def _texts(r: Result) -> dict[str, str]:
-    """What a case has to say: of one that passes, only where its note or the profile says something."""
+    """Returns what a case has to say: of one that passes, only where its note or the profile says something."""
     wanted = {"note": r.note, "waiver": r.waiver}
     if r.verdict != "pass":
         wanted |= {"message": r.message, "repro": r.repro, "worst": r.worst}
@@ -185,7 +185,7 @@ def _texts(r: Result) -> dict[str, str]:
 
 
 def _history(name: str, runs: Sequence[Run]) -> dict[str, Any]:
-    """The runs of one device, each with what changed since the one before."""
+    """Returns the runs of one device, each with what changed since the one before."""
     points = []
     for before, run in zip([None, *runs[:-1]], runs, strict=True):
         changes = [] if before is None else compare(before, run)

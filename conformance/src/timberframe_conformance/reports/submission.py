@@ -36,7 +36,10 @@ def write_submission(folder: Path, run: Run, profile: Path | None = None, bench:
 
 
 def load_submission(folder: Path) -> tuple[Run, list[str]]:
-    """The run of a submission, and all that is wrong with it. OSError, ValueError for a folder that has none."""
+    """Returns the run of a submission, and all that is wrong with it.
+
+    OSError, ValueError for a folder that has none.
+    """
     digests = json.loads((folder / MANIFEST).read_text()).get("sha256", {})
     run = load_run(folder / REPORT)
     profile = load_profile(folder / PROFILE if (folder / PROFILE).exists() else None)
@@ -87,7 +90,7 @@ def _profile(run: Run, profile: Profile) -> Iterator[str]:
 
 
 def _declared(profile: Mapping[str, Any]) -> dict[str, Any]:
-    """A report's profile without what the vendor's disk and today's date make of it."""
+    """Returns a report's profile without what the vendor's disk and today's date make of it."""
     tables = ("waivers", "tolerances")
     kept = {name: value for name, value in profile.items() if name not in (*tables, "path")}
     for name in tables:

@@ -66,11 +66,11 @@ class Run:
         return table
 
     def reaches(self, level: str) -> bool:
-        """Whether a level, with all below it, was run and is reached."""
+        """Returns whether a level, with all below it, was run and is reached."""
         return bool(self.levels().get(level, {}).get("reached"))
 
     def to_json(self) -> str:
-        """The report as JSON, one case to a line."""
+        """Returns the report as JSON, one case to a line."""
         head = {
             "device": self.device,
             "environment": self.environment,
@@ -92,7 +92,7 @@ class Run:
 
 
 def is_missing(r: Result) -> bool:
-    """Whether a result says that a level lacks something."""
+    """Returns whether a result says that a level lacks something."""
     return r.expected and (r.verdict == "unsupported" or (r.verdict == "pass" and r.fallback))
 
 
@@ -116,7 +116,10 @@ def write_report(path: Path, run: Run) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """What is in a JSON file, which is compressed where its name ends in .xz. Raises ValueError for what is not one."""
+    """Returns what is in a JSON file, which is compressed where its name ends in .xz.
+
+    Raises ValueError for what is not one.
+    """
     try:
         if path.suffix == ".xz":
             with lzma.open(path, "rt", encoding="utf-8") as file:
@@ -127,12 +130,12 @@ def read_json(path: Path) -> Any:
 
 
 def load_run(path: Path) -> Run:
-    """A run from its JSON report. Raises ValueError for what is not one."""
+    """Returns a run from its JSON report. Raises ValueError for what is not one."""
     return as_run(read_json(path), path)
 
 
 def as_run(data: Any, path: Path) -> Run:
-    """A run from what its JSON report at this path holds. Raises ValueError for what is not one."""
+    """Returns a run from what its JSON report at this path holds. Raises ValueError for what is not one."""
     lacking = [k for k in ("device", "environment", "summary", "levels", "cases") if k not in data]
     if lacking:
         raise ValueError(f"{path}: lacks {', '.join(lacking)}; a report of `conformance run --json` is required")
@@ -149,7 +152,7 @@ def as_run(data: Any, path: Path) -> Run:
 
 
 def describe_device(device: Any) -> dict[str, Any]:
-    """A device's identity for reports."""
+    """Returns a device's identity for reports."""
     a = device.attributes
     return {
         "type": device.type, "spec": device.spec, "vendor": a.vendor, "model": a.model, "driver": a.driver,
@@ -159,7 +162,7 @@ def describe_device(device: Any) -> dict[str, Any]:
 
 
 def left_to_the_host(run: Run) -> dict[str, list[str]]:
-    """The ops of this run that the device leaves to the host, by the reason."""
+    """Returns the ops of this run that the device leaves to the host, by the reason."""
     asked = {r.op for r in run.results if r.verdict == "unsupported"}
     reasons: dict[str, list[str]] = {}
     for op, reason in sorted(run.device.get("unsupported_ops", {}).items()):
@@ -169,7 +172,8 @@ def left_to_the_host(run: Run) -> dict[str, list[str]]:
 
 
 def failing(results: Sequence[Result]) -> list[list[Result]]:
-    """The failing results, those with the same verdict and cause together, in the order of the suites, by op and id.
+    """Returns the failing results, those with the same verdict and cause together, in the order of
+    the suites, by op and id.
 
     Suites build on each other, so that the first failures are rarely consequences of others; cases that were not run
     because others hung come last.
@@ -183,7 +187,7 @@ def failing(results: Sequence[Result]) -> list[list[Result]]:
 
 
 def profile_remarks(run: Run) -> list[str]:
-    """What is to be said of the profile's entries: those that expired, and those that nothing needs."""
+    """Returns what is to be said of the profile's entries: those that expired, and those that nothing needs."""
     remarks = []
     for entry in (*run.profile.get("waivers", ()), *run.profile.get("tolerances", ())):
         own = [r for r in run.results if r.waiver == entry["name"]]
@@ -199,5 +203,5 @@ def profile_remarks(run: Run) -> list[str]:
 
 
 def by_fallback(results: Sequence[Result]) -> dict[str, int]:
-    """How many cases of each op references computed."""
+    """Returns how many cases of each op references computed."""
     return dict(sorted(Counter(r.op for r in results if r.fallback).items()))

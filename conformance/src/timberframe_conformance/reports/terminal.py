@@ -136,7 +136,7 @@ def summary(console: Console, run: Run) -> None:
 
 
 def _shares(group: Sequence[Result]) -> str:
-    """How many cases of which suite and op there are."""
+    """Returns how many cases of which suite and op there are."""
     counts = Counter(f"{r.suite}/{r.op}" for r in group)
     shown = [f"{name} {n}" for name, n in counts.most_common(MOST_SHARES)]
     return escape(", ".join(shown + ["..."] * (len(counts) > MOST_SHARES)))

@@ -42,7 +42,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
 
 
 def applies(trial: Trial, what: str) -> bool:
-    """Whether the op can be called in this way at all."""
+    """Returns whether the op can be called in this way at all."""
     op = trial.op
     if op.stream is not None and what in ("read-again", "read-after", "run-again", "chain"):
         return False  # each run draws new numbers; see the random suite
@@ -164,7 +164,7 @@ def _chain(trial: Trial, case_id: str, target: Target) -> Measured | None:
 def _chain_of_known_values(
     trial: Trial, arrays: Sequence[Any], attrs: Mapping[str, Any], target: Target
 ) -> Measured | None:
-    """The chain in one program, held to the truth instead of the bits of separate runs."""
+    """Returns the chain in one program, held to the truth instead of the bits of separate runs."""
     twin = Twin(target)
     inputs: list[Any] = []
     for arg, value in zip(trial.op.inputs, arrays, strict=True):

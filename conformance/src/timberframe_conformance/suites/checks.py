@@ -52,7 +52,7 @@ class Checks:
         return add
 
     def collect(self, target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-        """A case for each check."""
+        """Yields a case for each check."""
         for op, detail, level, of_graph, function in self._found:
             run = functools.partial(_run, function)
             yield Case(self.suite, op, (), detail, run, level, self.expected, of_graph=of_graph)

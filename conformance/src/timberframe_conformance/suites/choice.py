@@ -28,7 +28,7 @@ Preference = Callable[[Sequence[Trial]], list[Trial]]
 
 
 def has_kernel(op: OpDef) -> bool:
-    """Whether a kernel of the device runs when the op does."""
+    """Returns whether a kernel of the device runs when the op does."""
     return is_callable(op) and needs_kernel(op) and not any(a.dtype is resource for a in op.inputs)
 
 
@@ -68,7 +68,7 @@ def _in_one_of(
 
 
 def _of_networks(target: Target, op: OpDef) -> Iterator[Trial]:
-    """A trial for each way in which networks of the levels call the op, as far as the device takes it."""
+    """Yields a trial for each way in which networks of the levels call the op, as far as the device takes it."""
     for calls in network_calls(op.name):
         types, attrs = calls[0].types, calls[0].sample.attrs
         if target.supports(op, types) is None and target.declines(op, types, attrs) is None:
@@ -76,7 +76,7 @@ def _of_networks(target: Target, op: OpDef) -> Iterator[Trial]:
 
 
 def trials_in(op: OpDef, types: Types) -> list[Trial]:
-    """The trials of an op in these dtypes that have one right result."""
+    """Returns the trials of an op in these dtypes that have one right result."""
     found = [Trial(op, types, s, k) for k, s in enumerate(samples_of(op)) if fits(op, s, types)]
     return [t for t in found if not t.sample.implementation_defined]
 
@@ -97,7 +97,7 @@ def strongest(trials: Sequence[Trial], *preferences: Preference) -> list[Trial]:
 
 
 def _least_weak(trials: Sequence[Trial]) -> Trial:
-    """The first without weaknesses, else the one with the fewest, of as many as can be looked at quickly."""
+    """Returns the first without weaknesses, else the one with the fewest, of as many as can be looked at quickly."""
     sizes = itertools.accumulate(map(input_size, trials))
     found = [t for t, size in zip(trials, sizes, strict=True) if size <= LARGEST] or trials[:1]
     return next((t for t in found if not weaknesses(t)), None) or min(found, key=_count)
@@ -108,7 +108,9 @@ def _count(trial: Trial) -> int:
 
 
 def takes(target: Target, trial: Trial) -> bool:
-    """Whether the device takes the node of a trial, its shapes being known; so the case says where that is unclear."""
+    """Returns whether the device takes the node of a trial, its shapes being known; so the case
+    says where that is unclear.
+    """
     device = target.device
     closer = not device.supports_by_dtype or device.kernels.looks_closer(trial.op.name)
     if not closer or target.url or input_size(trial) > LARGE:
@@ -143,7 +145,7 @@ LARGEST = 100_000
 
 
 def small(trials: Sequence[Trial]) -> list[Trial]:
-    """Small ones: first those whose sizes are no multiple of a vector."""
+    """Returns small ones: first those whose sizes are no multiple of a vector."""
     found = [t for t in reversed(trials) if 2 < input_size(t) < 200 and not _is_short(t)]
     return sorted(found, key=lambda t: input_size(t) % 4 == 0)
 

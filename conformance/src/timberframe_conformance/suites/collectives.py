@@ -100,7 +100,7 @@ def _dtypes(device: Device) -> list[str]:
 
 
 def _numbers(rank: int, dtype: str, shape: Sequence[int]) -> np.ndarray:
-    """Small whole numbers, whose sums are exact in any order."""
+    """Returns small whole numbers, whose sums are exact in any order."""
     return ((np.arange(np.prod(shape, dtype=int)) % 7 + 10 * rank).astype(dtype)).reshape(shape)
 
 

@@ -27,7 +27,7 @@ _SWITCH_SECONDS = 1e-5
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """One trial of each op, in one dtype, and graphs; ops that draw random numbers are the suite `random`'s."""
+    """Yields one trial of each op, in one dtype, and graphs; ops that draw random numbers are the suite `random`'s."""
     without_streams = [op for op in ops if op.stream is None]
     for trial in chosen(target, without_streams, middling_or_small, dtypes=1):
         yield trial_case(SUITE, trial, _run)

@@ -24,7 +24,9 @@ _WAIT_SECONDS = 60.0
 
 
 def _changing_loop(x: Any) -> Any:
-    """A loop that keeps the shape of three elements, and gives that to others: its first three elements, plus 3."""
+    """Returns a loop that keeps the shape of three elements, and gives that to others: its
+    first three elements, plus 3.
+    """
     shapes = [tf.TensorShape([]), tf.TensorShape([None])]
     return tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y[:3] + 1.0), [tf.constant(0), x], shapes)[1]
 

@@ -62,7 +62,9 @@ def run_random(dtype: str, number: int, target: Target) -> Measured | None:
 
 
 def run_tree(dtype: str, number: int, target: Target) -> Measured | None:
-    """A random expression of operands that broadcast, and its reduction, which a device may compute as one node."""
+    """Returns a random expression of operands that broadcast, and its reduction, which a
+    device may compute as one node.
+    """
     rng = generator(f"{SUITE}/tree/{dtype}#{number}")
     twin = Twin(target)
     shape = TREE_SHAPES[number % len(TREE_SHAPES)]

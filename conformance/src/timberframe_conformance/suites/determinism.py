@@ -22,7 +22,7 @@ RUNS = 2
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """The largest trial of each op, in at most four dtypes."""
+    """Yields the largest trial of each op, in at most four dtypes."""
     for trial in chosen(target, ops, largest, dtypes=4):
         yield trial_case(SUITE, trial, _run)
 

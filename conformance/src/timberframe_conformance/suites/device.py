@@ -111,7 +111,7 @@ def _attributes(target: Target) -> Measured | None:
 
 
 def _address(handle: Any) -> int | None:
-    """The address of an allocation, where its handle shows one."""
+    """Returns the address of an allocation, where its handle shows one."""
     if isinstance(handle, int):
         return handle
     if isinstance(handle, np.ndarray):
@@ -223,7 +223,9 @@ def _concurrent_allocation(target: Target) -> Measured | None:
 
 
 def _started_copy(target: Target) -> Measured | None:
-    """A copy to the host that is only started gives the value that the tensor had then, and is done at some time."""
+    """Returns a copy to the host that is only started gives the value that the tensor had then,
+    and is done at some time.
+    """
     device = target.device
     x = np.arange(10_000, dtype=np.float32)
     started, marker = device.start_copy_out(device.copy_in(x)), device.marker()
@@ -278,7 +280,9 @@ def _dlpack_there_and_back(target: Target) -> Measured | None:
 
 
 def _dlpack_keeps_memory(target: Target) -> Measured | None:
-    """A tensor that was taken in outlives the one that it was made of; its memory goes with the last of them."""
+    """Returns a tensor that was taken in outlives the one that it was made of; its memory
+    goes with the last of them.
+    """
     device = target.device
     gc.collect()
     before = target.statistics()

@@ -58,7 +58,9 @@ def _run(function: Any, target: Target) -> Measured | None:
 
 
 def _error(target: Target) -> Measured | None:
-    """An error on one device ends the run and names it; variables and memory are intact, and the next run works."""
+    """Checks that an error on one device ends the run and names it; variables and memory are
+    intact, and the next run works.
+    """
     graph, kinds = tf.Graph(), _specs(target)
     with graph.as_default():
         table, rows = tf.placeholder(tf.float32, (4, 5000)), {s: tf.placeholder(tf.int32, (None,)) for s in kinds}
@@ -110,7 +112,7 @@ def _fails(run: Any, bad: str, node: str) -> None:
 
 
 def _device_arrays(target: Target) -> Measured | None:
-    """A result that stays on the device can be fed, outlives the next run, and gives its memory back."""
+    """Checks that a result that stays on the device can be fed, outlives the next run, and gives its memory back."""
     a, graph = np.arange(20_000, dtype=np.float32), tf.Graph()
     with graph.as_default(), tf.device(target.spec):
         x = tf.placeholder(tf.float32, (None,))
@@ -158,7 +160,7 @@ def _side_by_side(specs: Sequence[str]) -> Any:
 
 
 def _loop(specs: Sequence[str]) -> Any:
-    """A loop whose body spans devices."""
+    """Returns a loop whose body spans devices."""
     n = tf.placeholder(tf.int32, ())
 
     def body(i: Any, s: Any) -> Any:

@@ -33,7 +33,7 @@ class Moments:
     fourth: float
 
     def wrong(self, drawn: np.ndarray) -> str:
-        """What is wrong with the numbers; nothing if they could be right."""
+        """Returns what is wrong with the numbers; nothing if they could be right."""
         x = drawn.astype(np.float64).reshape(-1)
         spread = np.square(x - self.mean)
         neighbours = (x[1:] - self.mean) * (x[:-1] - self.mean)
@@ -60,7 +60,7 @@ class Classes:
     probabilities: Sequence[float]
 
     def wrong(self, drawn: np.ndarray) -> str:
-        """What is wrong with the numbers; nothing if they could be right."""
+        """Returns what is wrong with the numbers; nothing if they could be right."""
         x = self.classes(drawn)
         counts = np.bincount(x, minlength=len(self.probabilities))
         if len(counts) > len(self.probabilities):
@@ -77,7 +77,7 @@ class Classes:
         return ""
 
     def classes(self, drawn: np.ndarray) -> np.ndarray:
-        """The integers to count."""
+        """Returns the integers to count."""
         return np.asarray(drawn.reshape(-1).astype(np.int64))
 
 
@@ -100,7 +100,9 @@ def _filled(op: str, dtype: str, mean: float, variance: float, fourth: float) ->
 
 
 def _truncated(dtype: str) -> Moments:
-    """A standard normal between -2 and 2: with r = 2 phi(2) / P(-2 < x < 2), E x^2 = 1 - 2 r and E x^4 = 3 - 14 r."""
+    """Returns a standard normal between -2 and 2: with r = 2 phi(2) / P(-2 < x < 2), E x^2 = 1 -
+    2 r and E x^4 = 3 - 14 r.
+    """
     r = 2 * math.exp(-2) / math.sqrt(2 * math.pi) / math.erf(math.sqrt(2))
     return _filled("TruncatedNormal", dtype, 0.0, 1 - 2 * r, 3 - 14 * r)
 

@@ -31,7 +31,7 @@ DTYPES = 2
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """Each error sample, with shapes known while the graph is built and with unknown ones."""
+    """Yields each error sample, with shapes known while the graph is built and with unknown ones."""
     for op in ops:
         samples = list(op.errors())
         if not samples or op.function_attrs:
@@ -48,7 +48,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
 
 
 def _varied(types: list[Types]) -> list[Types]:
-    """The most used dtypes first, then from different kinds."""
+    """Returns the most used dtypes first, then from different kinds."""
     ranked = preferred([t[0][1] if t else "" for t in types], None)
     first = {key: t for t in reversed(types) for key in [t[0][1] if t else ""]}
     return [first[key] for key in dict.fromkeys(ranked)][:DTYPES]

@@ -33,7 +33,7 @@ Check = Callable[["Target", str, Any], None]
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """The checks for each kind."""
+    """Yields the checks for each kind."""
     for kind in KINDS:
         for check in (_fetched, _not_fetched, _variables, _traced, _copied, _other_threads):
             if check in (_traced, _copied) and kind != "launch":
@@ -107,7 +107,7 @@ def _shown(found: Any) -> str:
 
 
 def _program(target: Target, graph: Any, kind: str) -> Program:
-    """One whose work has been prepared, unless preparing is what is to fail."""
+    """Returns one whose work has been prepared, unless preparing is what is to fail."""
     program = Program(target, graph)
     if kind != "compile":
         program.right("the run before")
@@ -115,7 +115,7 @@ def _program(target: Target, graph: Any, kind: str) -> Program:
 
 
 def _fetched(target: Target, kind: str, graph: Any) -> None:
-    """The run raises the error, the next ones are right, and no memory is lost."""
+    """Checks that the run raises the error, the next ones are right, and no memory is lost."""
     device: Any = target.device
     program = _program(target, graph, kind)
     before = target.statistics()
@@ -136,7 +136,7 @@ def _fetched(target: Target, kind: str, graph: Any) -> None:
 
 
 def _not_fetched(target: Target, kind: str, graph: Any) -> None:
-    """A run that fetches nothing raises the error itself, and leaves none to the next one."""
+    """Checks that a run that fetches nothing raises the error itself, and leaves none to the next one."""
     if kind == "copy":
         raise NotApplicableError("nothing is copied to the host")
     device: Any = target.device
@@ -147,7 +147,7 @@ def _not_fetched(target: Target, kind: str, graph: Any) -> None:
 
 
 def _variables(target: Target, kind: str, graph: Any) -> None:
-    """A variable keeps its value when the run that would change it fails."""
+    """Checks that a variable keeps its value when the run that would change it fails."""
     device: Any = target.device
     program = _program(target, graph, kind)
     if kind == "copy":
@@ -164,7 +164,7 @@ def _variables(target: Target, kind: str, graph: Any) -> None:
 
 
 def _traced(target: Target, kind: str, graph: Any) -> None:
-    """A traced run, which waits for each node, names the one that failed."""
+    """Checks that a traced run, which waits for each node, names the one that failed."""
     device: Any = target.device
     program = _program(target, graph, kind)
     options = tf.RunOptions(trace=True)

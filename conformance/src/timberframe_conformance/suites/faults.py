@@ -25,7 +25,7 @@ MOST_ALLOCATIONS = 60
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """One trial of each op, in at most two dtypes."""
+    """Yields one trial of each op, in at most two dtypes."""
     for trial in chosen(target, ops, middling_or_small, dtypes=2):
         yield trial_case(SUITE, trial, _run)
 

@@ -131,7 +131,9 @@ def _branches(x: Any) -> Any:
 
 
 def _gradient(build: Callable[[Any], Any], target: Target, graph: Any) -> None:
-    """The gradient of the sum of what `build` makes, against central differences in float32: good to about 1e-3."""
+    """Compares the gradient of the sum of what `build` makes, against central differences in
+    float32: good to about 1e-3.
+    """
     x = tf.placeholder(tf.float32, (3,))
     y = build(x)
     total = tf.reduce_sum(y)

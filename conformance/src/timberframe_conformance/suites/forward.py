@@ -25,7 +25,7 @@ SUITE = "forward"
 
 
 def is_callable(op: OpDef) -> bool:
-    """Whether a device can be asked to call the op on values by itself; the graphs suite tries others."""
+    """Returns whether a device can be asked to call the op on values by itself; the graphs suite tries others."""
     if op.on_host or any(a.dtype is resource for a in op.outputs):
         return False
     return op.reference is not None and not op.function_attrs
@@ -45,7 +45,9 @@ def supported(op: OpDef, target: Target) -> tuple[dict[str, list[Types]], list[T
 
 
 def collect(target: Target, ops: Sequence[OpDef], soak: bool = False) -> Iterator[Case]:
-    """A case for each trial of each op, and one for each dtype combination without a kernel that a level asks for."""
+    """Yields a case for each trial of each op, and one for each dtype combination without a
+    kernel that a level asks for.
+    """
     for op in ops:
         if not is_callable(op):
             continue

@@ -181,7 +181,7 @@ def _first(trial: Trial, case_id: str, target: Target, differences: bool = True)
 
 
 def _in_float64(trial: Trial, case_id: str, target: Target) -> Setting | None:
-    """The setting in float64; None where it is so already, or an op of the gradient has no float64."""
+    """Returns the setting in float64; None where it is so already, or an op of the gradient has no float64."""
     wide = in_float64(trial)
     if wide is trial:
         return None
@@ -283,7 +283,7 @@ def _refused(trial: Trial, case_id: str, target: Target) -> Measured | None:
 
 
 def _none(trial: Trial, case_id: str, target: Target) -> Measured | None:
-    """The gradient is None, and requesting it is no error."""
+    """Checks that the gradient is None, and requesting it is no error."""
     arrays = trial.arrays(case_id)
     built = drive.build(trial.op, trial.attrs(arrays), arrays, target.spec, known=trial.known)
     with built.graph.as_default(), device_scope(target.spec):

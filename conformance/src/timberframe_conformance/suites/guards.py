@@ -25,7 +25,7 @@ SUITE = "guards"
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """Several sizes of each op and dtype, through the device's contract, in the guarded mode."""
+    """Yields several sizes of each op and dtype, through the device's contract, in the guarded mode."""
     for trial in chosen(target, ops, small, middling, short):
         yield trial_case(SUITE, trial, run_trial)
 
@@ -69,7 +69,7 @@ def _run_guarded(
     fence: str = "",
     synchronize: bool = False,
 ) -> tuple[list[np.ndarray], Cluster]:
-    """The outputs of a guarded run, and the cluster that ran; CaseFailedError where an input was written to.
+    """Returns the outputs of a guarded run, and the cluster that ran; CaseFailedError where an input was written to.
 
     Inputs are compared where kernels find them: the host's arrays, which a device may borrow, and the device's tensors.
     """

@@ -35,7 +35,7 @@ collect = check.collect
 
 
 def on_host(function: Callable[..., Any], inputs: Any, dtype: Any = tf.float32, shape: Any = None) -> Any:
-    """What a function of arrays gives; of unknown shape unless one is given."""
+    """Returns what a function of arrays gives; of unknown shape unless one is given."""
     made = tf.py_func(function, inputs, dtype)
     if shape is not None:
         made.set_shape(shape)
@@ -224,7 +224,9 @@ def _error_before(target: Target, graph: Any) -> None:
 
 
 def _blocked(x: Any) -> tuple[Any, Any, Any]:
-    """A queue, an operation that adds what the device computes, and a node of the device after the taking end."""
+    """Returns a queue, an operation that adds what the device computes, and a node of the
+    device after the taking end.
+    """
     queue = tf.FIFOQueue(10, tf.float32, shapes=[(3,)])
     return queue, queue.enqueue(x * 2.0), tf.exp(queue.dequeue() * 0.0) + 1.0
 

@@ -23,7 +23,7 @@ SUITE = "kernels"
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """Each hidden kernel of the device in each of its dtypes, on a few sizes."""
+    """Yields each hidden kernel of the device in each of its dtypes, on a few sizes."""
     for op in ops:
         if not has_kernel(op):
             continue
@@ -37,7 +37,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
 
 
 def _hides(other: KernelDef, kernel: KernelDef) -> bool:
-    """Whether another kernel is chosen before this one, for some dtypes at least."""
+    """Returns whether another kernel is chosen before this one, for some dtypes at least."""
     if other.label or other.priority <= kernel.priority:
         return False
     both = other.types.keys() & kernel.types.keys()

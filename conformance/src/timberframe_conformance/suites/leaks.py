@@ -19,7 +19,7 @@ RUNS = 4
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """One trial of each op, in at most two dtypes, run several times."""
+    """Yields one trial of each op, in at most two dtypes, run several times."""
     for trial in chosen(target, ops, small_or_middling, dtypes=2):
         yield trial_case(SUITE, trial, _run)
 

@@ -19,7 +19,7 @@ SUITE = "models"
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """Each model in float32 and float64, at two batch sizes."""
+    """Yields each model in float32 and float64, at two batch sizes."""
     for name, build in MODELS.items():
         for dtype in ("float32", "float64"):
             for batch in (1, 5):
@@ -124,7 +124,7 @@ def _gelu(net: Net, x: Value) -> Value:
 
 
 def _recurrent(net: Net, batch: int) -> Value:
-    """A gated recurrent unit, unrolled over several steps."""
+    """Returns a gated recurrent unit, unrolled over several steps."""
     steps, width = 4, 9
     x = net.twin.feed(net.rng.normal(size=(batch, steps, 5)).astype(net.dtype))
     state = net.twin.constant(np.zeros((batch, width)), net.dtype)

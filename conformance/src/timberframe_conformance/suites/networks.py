@@ -42,7 +42,9 @@ MOST_OFF = 1e-3
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """Each requirement of each level, which a device lacks if it has no kernel for it; and the levels' networks."""
+    """Yields each requirement of each level, which a device lacks if it has no kernel for it;
+    and the levels' networks.
+    """
     names = {op.name for op in ops}
     whole: set[str] = set()
     for level in LEVELS[:-1]:
@@ -61,7 +63,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
 
 
 def cases_of(requirement: Requirement) -> Iterator[Case]:
-    """A case for each example of a requirement."""
+    """Yields a case for each example of a requirement."""
     for trial in calls(requirement):
         yield trial_case(
             SUITE, trial, _call, asked_by=trial.asked_by, networks=tuple(requirement.networks),
@@ -103,7 +105,7 @@ def referring(op: OpDef) -> Iterator[list[bool]]:
 
 
 def _whole(build: Callable[..., Model], target: Target) -> Measured | None:
-    """A network that is built on the device gives what references give in float64.
+    """Checks that a network that is built on the device gives what references give in float64.
 
     UnsupportedError if a node that computes is elsewhere.
     """

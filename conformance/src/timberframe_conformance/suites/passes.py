@@ -35,7 +35,7 @@ check = Checks(SUITE)
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """Each graph with all passes, without each one that it needs not, and without any; then passes that fail."""
+    """Yields each graph with all passes, without each one that it needs not, and without any; then passes that fail."""
     names = target.passes()
     settings = {"": (), **{f"-without-{name}": (name,) for name in names}, "-without-any": tuple(names)}
     for graph, build in GRAPHS.items():
@@ -118,7 +118,7 @@ def _powers(net: Net) -> list[Value]:
 
 
 def _padded(net: Net) -> list[Value]:
-    """Zeros around images, other amounts on each side, that convolutions may add themselves."""
+    """Returns zeros around images, other amounts on each side, that convolutions may add themselves."""
     x = net.twin.feed(net.rng.normal(size=(2, 6, 5, 3)).astype(F))
     wide = net.op("Pad", x, net.twin.constant([[0, 0], [1, 2], [0, 3], [0, 0]]))
     strides = {"strides": (1, 2, 2, 1), "padding": "VALID"}
@@ -159,7 +159,9 @@ def _order(session_of: Callable[[], Any]) -> None:
 
 
 def _assertion(session_of: Callable[[], Any]) -> None:
-    """What only a control edge ties to a check waits for it, though the check is made late and could be made after."""
+    """Checks that what only a control edge ties to a check waits for it, though the check is made
+    late and could be made after.
+    """
     v, x = tf.Variable(1.0, name="v"), tf.placeholder(tf.float32, ())
     late = x
     for _ in range(3):
@@ -181,7 +183,9 @@ def _assertion(session_of: Callable[[], Any]) -> None:
 
 
 def _drawn(session_of: Callable[[], Any]) -> None:
-    """Random numbers are drawn afresh in each run, and once for each node, though op and inputs are equal."""
+    """Checks that random numbers are drawn afresh in each run, and once for each node,
+    though op and inputs are equal.
+    """
     a, b = (tf.random_uniform((8,)) for _ in range(2))
     with session_of() as session:
         first, second = session.run([a, b]), session.run([a, b])
@@ -240,7 +244,7 @@ def _frames(session_of: Callable[[], Any]) -> None:
 
 
 def _old_loop(graph: Any, limit: Any, start: Any) -> tuple[Any, Any]:
-    """How often a loop ran, and `start` times three to that power."""
+    """Returns how often a loop ran, and `start` times three to that power."""
     zero = tf.constant(0.0)
     entered = [apply_op("Enter", [t], {"frame_name": "loop"}) for t in (zero, start)]
     bound = apply_op("Enter", [tf.cast(limit, tf.float32)], {"frame_name": "loop", "is_constant": True})
@@ -285,7 +289,7 @@ def _steps(session_of: Callable[[], Any]) -> None:
 
 
 def _arrays(session_of: Callable[[], Any]) -> None:
-    """A loop over TensorFlow 1's arrays: rows in another order, and an error where it reads an element twice."""
+    """Runs a loop over TensorFlow 1's arrays: rows in another order, and an error where it reads an element twice."""
     x, order = tf.placeholder(tf.float32, (3, 2)), (2, 0, 1)
     float32 = {"dtype": tf.float32}
 

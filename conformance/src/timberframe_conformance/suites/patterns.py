@@ -37,7 +37,9 @@ LARGEST = 20_000
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """Each of the device's kernels that cover nodes, listed with the op of its last part, in each of its dtypes."""
+    """Yields each of the device's kernels that cover nodes, listed with the op of its last
+    part, in each of its dtypes.
+    """
     by_op = target.device.kernels.covering(target.device.type)
     for op in ops:
         for kernel in by_op.get(op.name, ()):
@@ -49,7 +51,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
 
 
 def _level(kernel: KernelDef, trial: Trial) -> str:
-    """The level whose networks, with those below it, call the ops of all parts in such a way."""
+    """Returns the level whose networks, with those below it, call the ops of all parts in such a way."""
     dtype = trial.types[0][1]
     levels = [trial.level]
     for part in kernel.covers[1:]:
@@ -63,7 +65,7 @@ def _all(types: Types, dtype: str) -> bool:
 
 
 def _types(op: OpDef, kernel: KernelDef) -> list[Types]:
-    """The dtypes of the last part that the kernel takes."""
+    """Returns the dtypes of the last part that the kernel takes."""
     found = [types for group in combinations(op).values() for types in group if types]
     return [ts for ts in found if all(dtype in kernel.types.get(name, (dtype,)) for name, dtype in ts)]
 
@@ -81,7 +83,7 @@ def _trials(part: Part, dtype: str) -> list[Trial]:
 
 
 def _doubled(sample: Sample) -> Sample:
-    """The sample with each size twice what it was; inputs that are values stay."""
+    """Returns the sample with each size twice what it was; inputs that are values stay."""
     inputs = [
         dataclasses.replace(a, shape=tuple(2 * d for d in a.shape)) if isinstance(a, Arg) and a.values is None else a
         for a in sample.inputs
@@ -90,7 +92,7 @@ def _doubled(sample: Sample) -> Sample:
 
 
 def _run(kernel: KernelDef, trial: Trial, case_id: str, target: Target) -> Measured | None:
-    """Every other case has constants in place of fed values, which kernels may prepare."""
+    """Runs a case; every other one has constants in place of fed values, which kernels may prepare."""
     twin, constants = Twin(target), bool(trial.number % 2)
     arrays = trial.arrays(case_id)
     values: dict[str, Value] = {}
@@ -118,7 +120,7 @@ def _given(twin: Twin, array: np.ndarray, known: bool) -> Value:
 
 
 def _add(twin: Twin, part: Part, values: dict[str, Value], constants: bool, rng: np.random.Generator) -> list[Value]:
-    """The outputs of a later part, with attrs of a sample and inputs of shapes that it takes."""
+    """Returns the outputs of a later part, with attrs of a sample and inputs of shapes that it takes."""
     op = registry.get(part.op)
     made = next(values[name] for name in part.inputs if name in values)
     missing = [name for name in dict.fromkeys(part.inputs) if name not in values]

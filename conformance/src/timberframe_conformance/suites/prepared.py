@@ -40,7 +40,7 @@ check = Checks(SUITE, LEVELS[0], expected=False)
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """The checks of this module, and those of the device's own kernels."""
+    """Yields the checks of this module, and those of the device's own kernels."""
     yield from check.collect(target, ops)
     yield from weights.collect(target, ops)
 
@@ -108,7 +108,7 @@ def _probe(device: Any) -> KernelNode:
 
 
 def product(x: Any, w: Any, flipped: bool = False) -> Any:
-    """The product by the suite's kernel."""
+    """Returns the product by the suite's kernel."""
     return apply_op("MatMul", [x, w], {"transpose_b": flipped, "_kernel": LABEL})
 
 

@@ -26,7 +26,7 @@ SIZES = (8, 24)
 
 
 def _integers(*shape: int, step: int = 1) -> np.ndarray:
-    """Integers from -3 to 3 that differ from place to place. step: gives others."""
+    """Returns integers from -3 to 3 that differ from place to place. step: gives others."""
     return ((np.arange(np.prod(shape)) * (2 * step + 1) % 7) - 3).astype(np.float32).reshape(shape)
 
 
@@ -91,7 +91,7 @@ def _images(target: Target, graph: Any) -> None:
 
 
 def _convolved(x: np.ndarray, filters: np.ndarray) -> np.ndarray:
-    """A convolution with SAME padding and windows of 5 x 5."""
+    """Returns a convolution with SAME padding and windows of 5 x 5."""
     padded = np.pad(x, ((0, 0), (2, 2), (2, 2), (0, 0)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, (5, 5), axis=(1, 2))
     found: np.ndarray = np.tensordot(windows, filters, axes=((4, 5, 3), (0, 1, 2)))

@@ -83,7 +83,9 @@ def _case(trial: Trial, op: str, what: str, run: Callable[..., Measured | None])
 
 
 def _types(op: OpDef, target: Target) -> list[Types]:
-    """Dtypes that the device supports, without those that only give the dtype of a shape; at most four of them."""
+    """Returns dtypes that the device supports, without those that only give the dtype of a
+    shape; at most four of them.
+    """
     groups, _ = supported(op, target)
     spelled = {a.type_attr for a in op.inputs if a.name in op.shape_inputs}
     found: dict[Types, Types] = {}
@@ -136,7 +138,7 @@ def _build(trial: Trial, target: Target, **seeds: int) -> tuple[drive.Built, dic
 
 
 def _at(op: OpDef, attrs: dict[str, Any], offset: int) -> OpDef:
-    """The op, its reference being what is drawn after this number of blocks."""
+    """Returns the op, its reference being what is drawn after this number of blocks."""
     draw: RandomDraw | None = op.stream
     assert draw is not None
 
@@ -147,7 +149,7 @@ def _at(op: OpDef, attrs: dict[str, Any], offset: int) -> OpDef:
 
 
 def _continues(trial: Trial, target: Target, variant: tuple[str, str] | None = None) -> Measured | None:
-    """Three runs by different fetches: each begins where the one before ended."""
+    """Returns three runs by different fetches: each begins where the one before ended."""
     built, attrs, inputs = _build(trial, target)
     with built.graph.as_default(), tf.device(target.spec):
         also = [tf.identity(built.fetches[0]), *built.fetches]
@@ -209,7 +211,7 @@ def _unseeded(target: Target) -> None:
 
 
 def _loop(iterations: Any) -> Any:
-    """A loop of fixed shapes."""
+    """Returns a loop of fixed shapes."""
 
     def body(i: Any, rows: Any) -> Any:
         mask = tf.reshape(tf.cast(tf.equal(tf.range(3), i), tf.float32), [3, 1])
@@ -219,7 +221,7 @@ def _loop(iterations: Any) -> Any:
 
 
 def _growing_loop(iterations: Any) -> Any:
-    """A loop whose shapes change."""
+    """Returns a loop whose shapes change."""
     return tf.while_loop(
         lambda i, rows: i < iterations,
         lambda i, rows: (i + 1, tf.concat([rows, tf.reshape(_draw([5]), [1, 5])], 0)),
@@ -232,7 +234,7 @@ _BODIES: dict[str, Callable[[Any], Any]] = {"in-a-loop": _loop, "in-a-growing-lo
 
 
 def _body(build: Callable[[Any], Any], target: Target) -> None:
-    """Each iteration of a loop draws the next numbers, and so does a second run."""
+    """Checks that each iteration of a loop draws the next numbers, and so does a second run."""
     graph = tf.Graph()
     with graph.as_default(), tf.device(target.spec):
         rows = build(tf.constant(3))
@@ -254,7 +256,7 @@ _GAMMAS: dict[str, Types] = {
 
 
 def _gamma_gradient(name: str, types: Types, target: Target) -> None:
-    """The gradient by alpha is that of the numbers drawn at an equal probability below them."""
+    """Checks that the gradient by alpha is that of the numbers drawn at an equal probability below them."""
     graph = tf.Graph()
     stateful = registry.get(name).stream is not None
     with graph.as_default(), tf.device(target.spec):

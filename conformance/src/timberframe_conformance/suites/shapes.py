@@ -48,7 +48,9 @@ Check = Callable[[OpDef, Attrs, Inputs, np.random.Generator], None]
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """The samples and wrong calls of each op, in up to three combinations of its dtypes; nothing runs on the device."""
+    """Yields the samples and wrong calls of each op, in up to three combinations of its dtypes;
+    nothing runs on the device.
+    """
     for op in filter(is_callable, ops):
         right = [s for s in own_samples(op) if not s.implementation_defined]
         wrong = [Sample(e.inputs, e.attrs, e.types) for e in op.errors()]
@@ -63,7 +65,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
 
 
 def _some_types(op: OpDef, groups: Mapping[str, Sequence[Types]], samples: Sequence[Sample]) -> Sequence[Types]:
-    """Integers, whose values shape arithmetic follows, and floats; such that a sample fits."""
+    """Returns integers, whose values shape arithmetic follows, and floats; such that a sample fits."""
     found = [t for group in groups.values() for t in group if any(fits(op, s, t) for s in samples)]
     found.sort(key=lambda types: level_of(op, types) == BREADTH)
     numbers = [t for t in found if not any(d == "bool" for _, d in t)]
@@ -91,7 +93,9 @@ def _judge(
 
 
 def _contexts(op: OpDef, attrs: Attrs, inputs: Inputs, rng: np.random.Generator) -> Iterator[InferenceContext]:
-    """The call with all ranks unknown, with all sizes unknown, and with parts unknown that are chosen by chance."""
+    """Yields the call with all ranks unknown, with all sizes unknown, and with parts unknown
+    that are chosen by chance.
+    """
     valued = range(len(inputs)) if op.value is not None else value_positions(op, attrs)
     yield _context(op, attrs, inputs, [(None, None) for _ in inputs])
     yield _context(op, attrs, inputs, [((None,) * x.ndim, None) for x in inputs])
@@ -100,7 +104,7 @@ def _contexts(op: OpDef, attrs: Attrs, inputs: Inputs, rng: np.random.Generator)
 
 
 def _context(op: OpDef, attrs: Attrs, inputs: Inputs, known: Sequence[Known]) -> InferenceContext:
-    """The call, with this known of each input; where an input is a handle, it is known of the variable."""
+    """Returns the call, with this known of each input; where an input is a handle, it is known of the variable."""
     ranges = arg_ranges(op.inputs, attrs)
     handles = {i for arg in op.inputs if arg.dtype is resource for i in ranges[arg.name]}
     dtypes = [as_dtype(x.dtype) for x in inputs]
@@ -115,7 +119,9 @@ def _context(op: OpDef, attrs: Attrs, inputs: Inputs, known: Sequence[Known]) ->
 
 
 def _blurred(rng: np.random.Generator, x: np.ndarray, has_value: bool) -> Known:
-    """A static shape of x in which sizes or the rank may be unknown, and perhaps a value in which elements may be."""
+    """Returns a static shape of x in which sizes or the rank may be unknown, and perhaps a value
+    in which elements may be.
+    """
     kind = rng.integers(6)
     if kind == 0:
         return None, None
@@ -132,7 +138,7 @@ def _blurred(rng: np.random.Generator, x: np.ndarray, has_value: bool) -> Known:
 
 
 def _infer(c: InferenceContext) -> tuple[Sequence[Shape], Sequence[HostValue]]:
-    """Shapes and host values of the outputs, as the graph finds them when the node is made.
+    """Returns shapes and host values of the outputs, as the graph finds them when the node is made.
 
     CaseFailedError where a function of the op raises what is no error of its inputs.
     """
@@ -151,7 +157,9 @@ def _infer(c: InferenceContext) -> tuple[Sequence[Shape], Sequence[HostValue]]:
 
 
 def _infers_what_is_true(op: OpDef, attrs: Attrs, inputs: Inputs, rng: np.random.Generator) -> None:
-    """Shapes and values that follow from a part of the inputs are those that the reference gives for all of them."""
+    """Checks that shapes and values that follow from a part of the inputs are those that the
+    reference gives for all of them.
+    """
     made = evaluate(op, attrs, inputs)
     true = made[len(made) - len(arg_dtypes(op.outputs, attrs)) :]  # the new values of variables are before
     for c in _contexts(op, attrs, inputs, rng):
@@ -172,7 +180,7 @@ def _infers_what_is_true(op: OpDef, attrs: Attrs, inputs: Inputs, rng: np.random
 
 
 def _broadcasts(op: OpDef, attrs: Attrs, inputs: Inputs, rng: np.random.Generator) -> None:
-    """The output of an elementwise op has the shape that its inputs broadcast to, where they do."""
+    """Checks that the output of an elementwise op has the shape that its inputs broadcast to, where they do."""
     try:
         wanted = np.broadcast_shapes(*(x.shape for x in inputs))
     except ValueError:
@@ -186,14 +194,14 @@ def _broadcasts(op: OpDef, attrs: Attrs, inputs: Inputs, rng: np.random.Generato
 
 
 def _refuses_or_accepts(op: OpDef, attrs: Attrs, inputs: Inputs, rng: np.random.Generator) -> None:
-    """A wrong call of which a part is known is an error of its inputs, or none yet."""
+    """Checks that a wrong call of which a part is known is an error of its inputs, or none yet."""
     for c in _contexts(op, attrs, inputs, rng):
         with suppress(InvalidArgumentError, UnimplementedError):
             _infer(c)
 
 
 def _agrees(value: np.ndarray, true: np.ndarray) -> bool:
-    """Whether all known elements are those of the true output."""
+    """Returns whether all known elements are those of the true output."""
     if value.shape != true.shape or value.dtype not in (true.dtype, np.dtype(object)):
         return False
     return all(a is UNKNOWN or a == b or a != a for a, b in zip(value.flat, true.flat, strict=True))

@@ -61,7 +61,7 @@ def _type_attr(name: str) -> str:
 def _huge(
     name: str, size: int, inputs: Callable[..., Any], last: Callable[..., Any], target: Target
 ) -> Measured | None:
-    """The last elements of the result must be right; the others are not looked at, as that would take minutes."""
+    """Checks the last elements of the result; the others are not looked at, as that would take minutes."""
     needed = BYTES_NEEDED * size
     if target.device.attributes.memory < needed:
         raise UnsupportedError(f"the device has {target.device.attributes.memory} bytes; the case needs {needed}")
@@ -82,7 +82,7 @@ def _huge(
 
 
 def _many_training_steps(target: Target) -> Measured | None:
-    """A million training steps leave the memory where it was."""
+    """Returns a million training steps leave the memory where it was."""
     wrong = training_soak.growth(list(training_soak.run_steps(target, training_soak.STEPS)))
     if wrong:
         raise CaseFailedError(f"{training_soak.STEPS} training steps: {wrong}")

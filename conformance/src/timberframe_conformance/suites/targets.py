@@ -38,7 +38,7 @@ _numbers = itertools.count()
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """Each graph on both sides, errors, and the end of the other process."""
+    """Yields each graph on both sides, errors, and the end of the other process."""
     for name, build in GRAPHS.items():
         yield _case(name, functools.partial(_equal_bits, build))
     for name in ("mlp", "lenet", "attention", "recurrent"):
@@ -77,7 +77,7 @@ class Sides:
         return tf.Session(url, graph=graph, config=tf.SessionConfig(**{**self.config, **config}))
 
     def results(self, build: Callable[[], Any]) -> list[Any]:
-        """What the run that `build` makes gives here and there: lists of arrays."""
+        """Returns what the run that `build` makes gives here and there: lists of arrays."""
         found = []
         for url, spec in (("", self.here), (self.url, self.there)):
             graph = tf.Graph()
@@ -126,7 +126,7 @@ def _elementwise() -> Any:
 
 
 def _several_runs() -> Any:
-    """Shapes that change from run to run, and arrays with strides of any kind."""
+    """Returns shapes that change from run to run, and arrays with strides of any kind."""
     x = tf.placeholder(tf.float32, (None, None))
     y = tf.matmul(x, x, transpose_b=True)
     return lambda session: [session.run(y, {x: a}) for a in (X, X.T, X[::-1, ::2], X[:0], np.asfortranarray(X))]
@@ -176,7 +176,7 @@ def _random() -> Any:
 
 
 def _host_ops() -> Any:
-    """Values go to the process of the session and back."""
+    """Checks that values go to the process of the session and back."""
     x = tf.placeholder(tf.float32, (3, 4))
     y = tf.py_func(lambda a: a.T.copy(), [tf.exp(x)], tf.float32)
     y.set_shape((4, 3))
@@ -197,7 +197,7 @@ GRAPHS: dict[str, Callable[[], Any]] = {
 
 
 def _error(target: Target) -> None:
-    """An error has the same class on both sides, and names its node; the session goes on."""
+    """Checks that an error has the same class on both sides, and names its node; the session goes on."""
 
     def build() -> Any:
         row = tf.placeholder(tf.int32, (1,))
@@ -219,7 +219,9 @@ def _error(target: Target) -> None:
 
 
 def _process_ends(target: Target) -> None:
-    """A run fails by UnavailableError soon after the process has ended, other devices go on, a new session works."""
+    """Checks that a run fails by UnavailableError soon after the process has ended, other devices
+    go on, a new session works.
+    """
     sides = Sides(target)
     if sides.url != PROCESS:
         raise NotApplicableError(f"only the process of {PROCESS} is the suite's to end")
@@ -263,7 +265,9 @@ def _shared(check: Callable[[Any, Any, Any], None], target: Target) -> None:
 
 
 def _shared_queue(one: Any, other: Any, name: str) -> None:
-    """Elements that one session's device computed come once, in order and unchanged, to the device of another."""
+    """Checks that elements that one session's device computed come once, in order and unchanged,
+    to the device of another.
+    """
     x = tf.placeholder(tf.float32, (None,))
     queue = tf.FIFOQueue(9, [tf.float32, tf.int32], shared_name=name)
     add = queue.enqueue([x * 2.0, tf.shape(x)])
@@ -281,7 +285,7 @@ def _shared_queue(one: Any, other: Any, name: str) -> None:
 
 
 def _shared_accumulator(one: Any, other: Any, name: str) -> None:
-    """The mean of the gradients of two sessions, for which one waits while the other adds its own."""
+    """Checks the mean of the gradients of two sessions, for which one waits while the other adds its own."""
     x = tf.placeholder(tf.float32, (3,))
     accumulator = tf.ConditionalAccumulator(tf.float32, (3,), shared_name=name)
     add, taken = accumulator.apply_grad(tf.square(x), 9), accumulator.take_grad(2) * 2.0
@@ -300,7 +304,7 @@ def _shared_accumulator(one: Any, other: Any, name: str) -> None:
 
 
 def _shared_limit(one: Any, other: Any, name: str) -> None:
-    """A run that waits there ends with its time limit, and takes nothing of what comes later."""
+    """Checks that a run that waits there ends with its time limit, and takes nothing of what comes later."""
     x = tf.placeholder(tf.float32, (3,))
     queue = tf.FIFOQueue(9, tf.float32, shapes=[(3,)], shared_name=name)
     add, taken = queue.enqueue(x), tf.negative(queue.dequeue())
@@ -315,7 +319,7 @@ def _shared_limit(one: Any, other: Any, name: str) -> None:
 
 
 def _shared_error(one: Any, other: Any, name: str) -> None:
-    """An error there has its class and names its node; what is shared goes on."""
+    """Checks that an error there has its class and names its node; what is shared goes on."""
     x = tf.placeholder(tf.float32)
     accumulator = tf.ConditionalAccumulator(tf.float32, (2,), shared_name=name)
     add = accumulator.apply_grad(x * 1.0, name="adds")

@@ -34,7 +34,7 @@ def _chain(count: int = NODES) -> tuple[Any, Any, list[str]]:
 
 
 def _events(session: Any, fetch: Any, feeds: Any) -> tuple[list[dict[str, Any]], float]:
-    """The events of a traced run, and its microseconds, by the host's clock."""
+    """Returns the events of a traced run, and its microseconds, by the host's clock."""
     metadata = tf.RunMetadata()
     start = time.perf_counter_ns()
     session.run(fetch, feeds, tf.RunOptions(trace=True), metadata)

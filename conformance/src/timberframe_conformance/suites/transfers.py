@@ -44,12 +44,12 @@ def _numbers(seed: int, size: int) -> np.ndarray:
 
 
 def _busy(device: Device) -> list[Any]:
-    """Tensors whose copies keep an asynchronous device's queue busy for a while."""
+    """Returns tensors whose copies keep an asynchronous device's queue busy for a while."""
     return [device.copy_in(_numbers(i, LARGE)) for i in range(AHEAD)] if device.asynchronous else []
 
 
 def _buffer_sizes(target: Target) -> Measured | None:
-    """Each allocation has the bytes that were asked for, and shares none with another."""
+    """Checks that each allocation has the bytes that were asked for, and shares none with another."""
     device: Any = target.device
     buffers = [device.allocator.allocate(n) for n in BUFFER_SIZES for _ in range(2)]
     try:
@@ -156,7 +156,7 @@ def _largest_block(device: Any) -> int:
 
 
 def _use_in_blocks(device: Any, part: int) -> int:
-    """Has much of the memory in use, in parts with small blocks between them, and gives back every second block first.
+    """Takes much of the memory, in parts with small blocks between them, and gives back every second block first.
 
     Returns how many blocks there were; fewer where others use memory, too.
     """
@@ -182,7 +182,7 @@ def _largest(allocator: Any, nbytes: int) -> int:
 
 
 def _can_allocate(allocator: Any, nbytes: int) -> bool:
-    """Whether there is such a buffer, which is given back at once."""
+    """Returns whether there is such a buffer, which is given back at once."""
     try:
         allocator.allocate(nbytes).close()
     except ResourceExhaustedError:
@@ -191,7 +191,7 @@ def _can_allocate(allocator: Any, nbytes: int) -> bool:
 
 
 def _side_by_side(target: Target) -> Measured | None:
-    """Tensors that live at the same time do not share memory."""
+    """Checks that tensors that live at the same time do not share memory."""
     device = target.device
     arrays = [_numbers(1000 * i, n) for i, n in enumerate((1, 17, 1000, 10_000, 70_001))]
     tensors = [device.copy_in(x) for x in arrays]
@@ -207,7 +207,9 @@ def _side_by_side(target: Target) -> Measured | None:
 
 
 def _reads_at_once(target: Target) -> Measured | None:
-    """A host array may change as soon as copy_in has returned, unless the device's tensors are host arrays."""
+    """Checks that a host array may change as soon as copy_in has returned, unless the
+    device's tensors are host arrays.
+    """
     device = target.device
     if device.host_memory:
         raise NotApplicableError("its tensors are host arrays, which it may borrow")
@@ -241,7 +243,7 @@ def _copy_out_waits(target: Target) -> Measured | None:
 
 
 def _start_copy_out_waits(target: Target) -> Measured | None:
-    """A copy to the host that is started comes after the work that makes its tensor."""
+    """Checks that a copy to the host that is started comes after the work that makes its tensor."""
     device = target.device
     _require_waiting(device, "start_copy_out", lambda a: device.start_copy_out(a).result())
     return None
@@ -268,7 +270,9 @@ def _require_waiting(device: Device, name: str, copy: Callable[[Any], np.ndarray
 
 
 def _enqueued(device: Any, x: np.ndarray) -> list[Any]:
-    """Tensors that the device may still be making: x copied in, and on a KernelDevice copied once more by itself."""
+    """Returns tensors that the device may still be making: x copied in, and on a KernelDevice
+    copied once more by itself.
+    """
     made = [device.copy_in(x)]
     if hasattr(device, "empty") and hasattr(device, "copy"):
         made.append(device.empty(x.dtype, x.shape))
@@ -277,7 +281,7 @@ def _enqueued(device: Any, x: np.ndarray) -> list[Any]:
 
 
 def _or_error(copy: Callable[[Any], np.ndarray], a: Any) -> np.ndarray | str:
-    """What a copy to the host gives, as it is now, or the error that it raises."""
+    """Returns what a copy to the host gives, as it is now, or the error that it raises."""
     try:
         return np.array(copy(a))
     except Exception as e:
@@ -339,7 +343,7 @@ def _dropped_in_use(target: Target) -> Measured | None:
 
 
 def _synchronize(target: Target) -> Measured | None:
-    """All work that was enqueued before synchronize() is done when it returns."""
+    """Checks that all work that was enqueued before synchronize() is done when it returns."""
     device = target.device
     x = _numbers(0, LARGE if device.asynchronous else 10)
     started = [device.start_copy_out(device.copy_in(x)) for _ in range(AHEAD)]

@@ -32,7 +32,7 @@ ARITHMETIC = frozenset(
 
 
 def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
-    """Each variant but the one in use, on ops that compute (rather than move data), in every dtype."""
+    """Yields each variant but the one in use, on ops that compute (rather than move data), in every dtype."""
     attributes = target.device.attributes
     variants = [
         (option, value)
@@ -48,7 +48,7 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
 
 
 def _special(trials: Sequence[Trial]) -> list[Trial]:
-    """Small ones with special values."""
+    """Returns small ones with special values."""
     return [dataclasses.replace(t, special=True) for t in small(trials)]
 
 

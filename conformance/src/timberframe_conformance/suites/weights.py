@@ -53,19 +53,19 @@ def collect(target: Target, ops: Sequence[OpDef]) -> Iterator[Case]:
 
 
 def sums_products(op: OpDef) -> bool:
-    """Whether elements of the op's outputs are sums of products of two inputs, of which one may be weights."""
+    """Returns whether elements of the op's outputs are sums of products of two inputs, of which one may be weights."""
     return has_kernel(op) and isinstance(op.accuracy, Accumulation) and len(factors(op)) > 1
 
 
 def factors(op: OpDef) -> list[int]:
-    """The inputs that are data, of the dtype of the output."""
+    """Returns the inputs that are data, of the dtype of the output."""
     wanted = op.outputs[0].type_attr if op.outputs else None
     data = [i for i, a in enumerate(op.inputs) if op.input_role(a) == "data" and not a.is_list]
     return [i for i in data if op.inputs[i].type_attr == wanted and wanted is not None]
 
 
 def _sharing(op: OpDef, types: Types) -> Iterator[tuple[Trial, Trial]]:
-    """Pairs of trials that can read one constant, each pair with other attrs that differ."""
+    """Yields pairs of trials that can read one constant, each pair with other attrs that differ."""
     trials = [t for t in trials_in(op, types) if input_size(t) <= LARGEST and not weaknesses(t)]
     trials.sort(key=input_size, reverse=True)  # small weights look alike in any form
     seen: set[frozenset[str]] = set()
@@ -81,7 +81,7 @@ def _sharing(op: OpDef, types: Types) -> Iterator[tuple[Trial, Trial]]:
 
 
 def _shared_input(a: Trial, b: Trial) -> int | None:
-    """The last of the factors that has one shape in both."""
+    """Returns the last of the factors that has one shape in both."""
     shapes = [[getattr(x, "shape", None) for x in t.sample.inputs] for t in (a, b)]
     return next((i for i in reversed(factors(a.op)) if shapes[0][i] and shapes[0][i] == shapes[1][i]), None)
 
@@ -133,7 +133,8 @@ class _OfVariables:
 
 
 def _versions(trial: Trial, case_id: str, target: Target) -> Measured | None:
-    """Each version of variables gives its own results, in later runs too, and the first ones again at the end.
+    """Checks that each version of variables gives its own results, in later runs too, and the
+    first ones again at the end.
 
     One of them begins as the version before it: what is kept must not be known by its first elements.
     """
@@ -166,7 +167,7 @@ def _with_ends_of(others: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
 
 
 def _sessions(trial: Trial, case_id: str, target: Target) -> Measured | None:
-    """Two sessions with values of their own for the same variables, run by turns."""
+    """Returns two sessions with values of their own for the same variables, run by turns."""
     values = trial.arrays(case_id), trial.arrays(case_id + "/other")
     only_own_variables(target)
     made, measured = _OfVariables(trial, case_id, values[0], target), None
@@ -201,7 +202,7 @@ def _loop(trial: Trial, case_id: str, target: Target) -> Measured | None:
 
 
 def _shared(other: Trial, trial: Trial, case_id: str, target: Target) -> Measured | None:
-    """Two nodes with different attrs read one constant: what is kept for one does not serve the other."""
+    """Returns two nodes with different attrs read one constant: what is kept for one does not serve the other."""
     arrays, others = trial.arrays(case_id), list(other.arrays(case_id + "/other"))
     i = _shared_input(trial, other)
     assert i is not None

@@ -159,7 +159,7 @@ def _check(
 
 
 def _counts_zeros(accuracy: Exact) -> bool:
-    """Whether the sign of a zero counts, on the device under test."""
+    """Returns whether the sign of a zero counts, on the device under test."""
     return accuracy.signed_zero or (accuracy.ordered_zeros and current().orders_zeros)
 
 
@@ -182,7 +182,7 @@ def check_laws(
 
 
 def check_form(op: OpDef, got: Sequence[Any], expected: Sequence[np.ndarray], dtypes: Sequence[np.dtype]) -> None:
-    """Number, dtypes and shapes of the outputs."""
+    """Checks number, dtypes and shapes of the outputs."""
     if len(got) != len(expected):
         raise CaseFailedError(f"{op.name} gave {len(got)} outputs; its reference gives {len(expected)}")
     for i, (g, e, t) in enumerate(zip(got, expected, dtypes, strict=True)):
@@ -194,7 +194,7 @@ def check_form(op: OpDef, got: Sequence[Any], expected: Sequence[np.ndarray], dt
 
 
 def compare(got: np.ndarray, expected: np.ndarray, dtype: np.dtype, allowed: np.ndarray) -> Errors:
-    """The errors of an output with a limit; expected is float64 or complex128."""
+    """Returns the errors of an output with a limit; expected is float64 or complex128."""
     form = FORMATS[dtype.name]
     wide = np.asarray(got).astype(np.complex128 if dtype.kind == "c" else np.float64)
     allowed = np.broadcast_to(allowed, wide.shape)
@@ -217,7 +217,7 @@ def compare(got: np.ndarray, expected: np.ndarray, dtype: np.dtype, allowed: np.
 
 
 def _differs(got: Any, expected: np.ndarray) -> np.ndarray:
-    """Elements that are not bit for bit the same; NaN is the same as NaN."""
+    """Returns elements that are not bit for bit the same; NaN is the same as NaN."""
     # A string scalar is a bytes object, of which an array of fixed length would lose zeros at the end.
     a, b = np.asarray(got, object if expected.dtype == object else None), expected
     if a.dtype == object or b.dtype == object:
@@ -239,7 +239,7 @@ def _bytes(x: Any) -> Any:
 
 
 def _flushed(got: Any, expected: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Elements that a device which flushes subnormals may give: zero for a subnormal result."""
+    """Returns elements that a device which flushes subnormals may give: zero for a subnormal result."""
     return np.asarray((np.asarray(got) == 0) & (np.abs(expected) < FORMATS[dtype.name].smallest_normal))
 
 
@@ -289,7 +289,7 @@ def differing(wrong: np.ndarray, got: Any, expected: np.ndarray, at: int | None 
 
 
 def _point(inputs: Sequence[np.ndarray], shape: tuple[int, ...], at: int) -> str:
-    """The input values behind one output element, where the op works element by element."""
+    """Returns the input values behind one output element, where the op works element by element."""
     try:
         values = [np.broadcast_to(x, shape).flat[at] for x in inputs]
     except ValueError:

@@ -26,16 +26,18 @@ def in_force(profile: Profile) -> Iterator[None]:
 
 
 def current() -> Profile:
-    """The profile in force."""
+    """Returns the profile in force."""
     return _in_force.get()
 
 
 def declared_ulp(op: str, dtype: np.dtype) -> float | None:
-    """The limit in ULP that the profile declares for an op's outputs of a dtype, None where it declares none."""
+    """Returns the limit in ULP that the profile declares for an op's outputs of a dtype,
+    None where it declares none.
+    """
     found = current().tolerance(op, dtype.name)
     return None if found is None else found.ulp
 
 
 def floor(form: Format) -> float:
-    """How far off a result may be in a format however small it is: each rounding may lose that much."""
+    """Returns how far off a result may be in a format however small it is: each rounding may lose that much."""
     return form.smallest_normal if current().flushes_subnormals else smallest(form)

@@ -19,7 +19,7 @@ REFERENCE = ("float64", "complex128")
 
 
 def is_exact(op: OpDef, dtype: np.dtype) -> bool:
-    """Whether every bit of an output of this dtype is determined."""
+    """Returns whether every bit of an output of this dtype is determined."""
     return dtype.name not in FORMATS or (isinstance(op.accuracy, Exact) and declared_ulp(op.name, dtype) is None)
 
 
@@ -47,7 +47,7 @@ def allowed_error(
 
 
 def _declared(op: OpDef, own: np.ndarray | None, expected: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
-    """An output's own limit, or what the profile in force allows beyond it."""
+    """Returns an output's own limit, or what the profile in force allows beyond it."""
     if dtype.name not in FORMATS:
         return own
     form, wider = FORMATS[dtype.name], declared_ulp(op.name, dtype)

@@ -26,7 +26,7 @@ class Slope:
 
 
 def slope(f: Callable[[float], float], noise: float, step: float = STEP) -> Slope:
-    """The derivative at 0 of a function of one number that is known to within `noise`."""
+    """Returns the derivative at 0 of a function of one number that is known to within `noise`."""
     near, middle, far = ((f(k * step) - f(-k * step)) / (2 * k * step) for k in (1, 2, 4))
     first, second = (4 * near - middle) / 3, (4 * middle - far) / 3
     return Slope(first, abs(first - second) + 1.5 * noise / step)

@@ -41,7 +41,7 @@ class Evaluator:
                 self._fixed.update(zip(op.outputs, _outputs(op, [self._fixed[t] for t in op.inputs]), strict=True))
 
     def wide(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The fetched values for these of the fed tensors, in float64 and complex128."""
+        """Returns the fetched values for these of the fed tensors, in float64 and complex128."""
         known = self._start(values)
         for op in self._steps:
             known.update(zip(op.outputs, _outputs(op, [known[t] for t in op.inputs]), strict=True))
@@ -91,7 +91,7 @@ NARROWER = {"float64": np.dtype(np.float32), "complex128": np.dtype(np.complex64
 
 
 def _is_cast(op: Any) -> bool:
-    """Whether the op does nothing but round: floating numbers to others."""
+    """Returns whether the op does nothing but round: floating numbers to others."""
     return bool(op.type == "Cast" and all(t.dtype.name in FORMATS for t in (*op.inputs, *op.outputs)))
 
 
@@ -102,7 +102,7 @@ def _outputs(op: Any, inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
 
 
 def _errors(op: Any, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The allowed error of each output; None for dtypes that are not floating."""
+    """Returns the allowed error of each output; None for dtypes that are not floating."""
     dtypes = [NARROWER.get(t.dtype.name, t.dtype.numpy) for t in op.outputs]
     errors = allowed_error(op.op_def, op.attrs, inputs, tuple(outputs), dtypes)
     kept = () if _is_cast(op) else inputs
@@ -123,7 +123,9 @@ def moved_by(rng: np.random.Generator) -> Callable[[Any, Sequence[Any], tuple[An
 
 
 def _once(y: np.ndarray, inputs: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:
-    """The error of one rounding for exact results; none for those that are elements of the inputs, moved or negated."""
+    """Returns the error of one rounding for exact results; none for those that are elements of the
+    inputs, moved or negated.
+    """
     if y.dtype not in WIDE or dtype.name not in FORMATS:
         return np.zeros(())
     known = [np.abs(x).ravel() for x in inputs if x.dtype in WIDE]

@@ -43,7 +43,7 @@ class Interpreter:
         self._orders: dict[tuple[int, tuple[Any, ...]], list[Any]] = {}
 
     def run(self, fetches: Sequence[Any], feeds: Mapping[Any, Any]) -> list[Any]:
-        """Values of the tensors (None for operations); floats are float64 or complex128.
+        """Returns values of the tensors (None for operations); floats are float64 or complex128.
 
         Whatever a reference raises comes through; NotInterpretedError where there is none.
         """
@@ -92,7 +92,7 @@ class Interpreter:
         return outputs if self._after is None else self._after(op, inputs, outputs)
 
     def _with_state(self, op: Any, inputs: list[Any]) -> tuple[Any, ...]:
-        """The reference gets the values of variables, and gives the new ones first."""
+        """Calls the reference with the values of variables; it gives the new ones first."""
         handles = dict(zip([a.name for a in op.op_def.inputs], inputs, strict=True))
         values = [self.value(x) if isinstance(x, Handle) else x for x in inputs]
         outputs = tuple(widen(x) for x in evaluate(op.op_def, op.attrs, values))
@@ -104,7 +104,7 @@ class Interpreter:
         return outputs[count:]
 
     def value(self, handle: Handle) -> Any:
-        """The value of a variable."""
+        """Returns the value of a variable."""
         if handle.name not in self.variables:
             raise ValueError(f"variable {handle.name} has no value")
         return self.variables[handle.name]
@@ -120,7 +120,7 @@ class Interpreter:
         return ()
 
     def call(self, op: Any, name: str, inputs: Sequence[Any]) -> list[Any]:
-        """What a function of the operation's graph gives."""
+        """Returns what a function of the operation's graph gives."""
         body = op.graph.find_function(name)
         fetches = [*body.outputs, *body.control_outputs]
         return self.run_on(fetches, dict(zip(body.inputs, inputs, strict=True)))[: len(body.outputs)]
@@ -153,7 +153,7 @@ class Handle:
 
 
 def is_rounding(op: Any) -> bool:
-    """Whether the op does nothing but round: real to real, or complex to complex."""
+    """Returns whether the op does nothing but round: real to real, or complex to complex."""
     if op.type != "Cast":
         return False
     x, y = op.inputs[0].dtype, op.outputs[0].dtype
@@ -161,7 +161,7 @@ def is_rounding(op: Any) -> bool:
 
 
 def _whole(x: np.ndarray, tensor: Any) -> np.ndarray:
-    """Integers where the tensor has such, though a reference that divides gives floats."""
+    """Returns integers where the tensor has such, though a reference that divides gives floats."""
     dtype = tensor.dtype.base_dtype.numpy
     return x.astype(dtype) if x.dtype.kind == "f" and dtype.kind in "iub" else x
 

@@ -37,7 +37,7 @@ class HostList:
         return replace(self, items=tuple(items))
 
     def zeros(self, *known: Shape) -> np.ndarray:
-        """An element that was never set."""
+        """Returns an element that was never set."""
         shape = self.element_shape
         for other in known:
             shape = merge(shape, other)
@@ -46,7 +46,7 @@ class HostList:
         return np.zeros([d for d in shape if d is not None], _wide(self.dtype))
 
     def tensors(self, *known: Shape) -> list[np.ndarray]:
-        """All elements as arrays."""
+        """Returns all elements as arrays."""
         return [self.zeros(*known) if x is None else x for x in self.items]
 
 
@@ -181,7 +181,7 @@ LISTS: dict[str, Callable[..., tuple[Any, ...]]] = {
 
 
 def zeros_like(value: Any) -> Any:
-    """The zero of what a tensor of dtype variant holds."""
+    """Returns the zero of what a tensor of dtype variant holds."""
     if not isinstance(value, HostList):
         return None if value is None else tuple(map(zeros_like, value))
     shape = value.element_shape
@@ -191,7 +191,7 @@ def zeros_like(value: Any) -> Any:
 
 
 def add(values: Sequence[Any]) -> Any:
-    """The sum of values of dtype variant, element by element."""
+    """Returns the sum of values of dtype variant, element by element."""
     if not isinstance(values[0], HostList):
         return None if values[0] is None else tuple(_sum(parts) for parts in zip(*values, strict=True))
     columns = zip(*(v.items for v in values), strict=True)

@@ -16,12 +16,12 @@ PRECISION = 160  # bits: 53 of the result, and room for the cancellation at root
 
 
 def has_function(op: str) -> bool:
-    """Whether an op can be evaluated in arbitrary precision."""
+    """Returns whether an op can be evaluated in arbitrary precision."""
     return op in FUNCTIONS
 
 
 def evaluate(op: str, arguments: Sequence[Any], attrs: Mapping[str, Any] = MappingProxyType({})) -> Any | None:
-    """The op at one point as an mpmath number; None if mpmath cannot evaluate it.
+    """Returns the op at one point as an mpmath number; None if mpmath cannot evaluate it.
 
     arguments: Python floats or complex numbers. attrs: the node's; floats are float32 in every GraphDef. None is
     returned at poles, points outside a real function's domain, negative zeros (mpmath has none), and points on the
@@ -49,5 +49,5 @@ def value_at(op: str, arguments: Sequence[Any], attrs: Mapping[str, Any]) -> Any
 
 
 def as_double(value: Any) -> float | complex:
-    """An mpmath number rounded to float64 (complex128)."""
+    """Returns an mpmath number rounded to float64 (complex128)."""
     return complex(value) if isinstance(value, mpmath.mpc) else float(value)

@@ -15,7 +15,7 @@ from timberframe_sdk.reference import widen
 
 
 def evaluate(op: OpDef, attrs: Mapping[str, Any], inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """The op's outputs by its reference, in the dtypes that the inputs have."""
+    """Returns the op's outputs by its reference, in the dtypes that the inputs have."""
     with quiet():
         return reference.evaluate(op, attrs, inputs)
 
@@ -29,5 +29,5 @@ def quiet() -> Iterator[None]:
 
 
 def true_outputs(op: OpDef, attrs: Mapping[str, Any], inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """The outputs in float64 or complex128 for floating inputs, exact for all others."""
+    """Returns the outputs in float64 or complex128 for floating inputs, exact for all others."""
     return evaluate(op, attrs, [widen(x) for x in inputs])

@@ -18,7 +18,7 @@ Run = Callable[["Interpreter", Any, Sequence[Any]], tuple[Any, ...]]
 
 
 def draw(i: Interpreter, op: Any, inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """The next numbers of a node's stream. ValueError where it has no seed."""
+    """Returns the next numbers of a node's stream. ValueError where it has no seed."""
     seeds = op.attrs["seed"], op.attrs["seed2"]
     if not any(seeds):
         raise ValueError(f"{op.type} '{op.name}': has no seed")

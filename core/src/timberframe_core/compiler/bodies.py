@@ -97,7 +97,7 @@ class Bodies:
         self._programs: dict[Any, FunctionProgram] = {}
 
     def program(self, function: FuncGraph, given: Sequence[Output], device: Device) -> FunctionProgram:
-        """The program of a body on a device, whose handles mean the variables that those among `given` mean."""
+        """Returns the program of a body on a device, whose handles mean the variables that those among `given` mean."""
         handles = {i: variable_name(x) for i, x in enumerate(given) if x.dtype.name == "resource"}
         key = function, tuple(handles.items()), id(device)
         program = self._programs.get(key)
@@ -108,7 +108,7 @@ class Bodies:
         return program
 
     def result_shapes(self, node: Node, facts: Facts, variable_shape: VariableShape) -> list[StaticShape]:
-        """Shapes of the results of a loop or branch, found by opening its bodies, which `facts.opened` keeps.
+        """Returns shapes of the results of a loop or branch, found by opening its bodies, which `facts.opened` keeps.
 
         Where a kernel of a body declines its shapes, the executor drives the node for these: `facts.driven` says why.
         NeedsDriverError where it must do so for all: the results have no shapes before a run, or what is in a body is
@@ -167,7 +167,8 @@ class Bodies:
         given: Sequence[Output],
         fixed: set[int] | None = None,
     ) -> _Body:
-        """A body's program, specialised for the shapes (and, where `fixed` allows, the values) of what it is given.
+        """Returns a body's program, specialised for the shapes (and, where `fixed` allows, the
+        values) of what it is given.
 
         fixed: positions whose constant values hold inside; None for all.
         """
@@ -194,13 +195,15 @@ class Bodies:
 
 
 def _fixed(node: Node, body: FunctionProgram) -> set[int]:
-    """Positions of the loop variables that the body of a loop does not change."""
+    """Returns positions of the loop variables that the body of a loop does not change."""
     results, feeds = body.results, body.feeds
     return {i for i, x in enumerate(node.inputs) if x.dtype.name == "resource" or results[i] is feeds[i]}
 
 
 def _declined(body: _Body) -> str:
-    """Why a body cannot be part of a kernel node for its shapes: what a device says of a node in it; "" if it can."""
+    """Returns why a body cannot be part of a kernel node for its shapes: what a device says of a
+    node in it; "" if it can.
+    """
     for node, why in body.facts.driven.items():
         return f"{node.op.name} '{node.name}': {why}"
     for node in body.program.nodes:
@@ -229,7 +232,7 @@ def _check_planned(node: Node, program: FunctionProgram, facts: Facts) -> None:
 
 
 def _reads(parts: Sequence[_Body]) -> list[_Read]:
-    """The variables that bodies, and those of loops and branches in them, read."""
+    """Returns the variables that bodies, and those of loops and branches in them, read."""
     found: dict[str, _Read] = {}
     for part in parts:
         for n in part.program.nodes:
@@ -244,7 +247,7 @@ def _reads(parts: Sequence[_Body]) -> list[_Read]:
 def _close(
     lowering: Lowering, node: Node, part: _Body, order: list[int], reads: list[_Read], results: list[Output]
 ) -> Cluster:
-    """The body as a cluster whose inputs line up with the kernel node's."""
+    """Returns the body as a cluster whose inputs line up with the kernel node's."""
     scope = body_scope(lowering.scope, node, part.program.function)
     inner = type(lowering)(lowering.device, part.facts, lowering.variables, lowering.bodies, scope)
     inputs: list[Value] = []

@@ -28,7 +28,9 @@ _MOST_SPLICED = 1 << 16
 
 
 def prune(wanted: Iterable[Tensor | Operation], feeds: Iterable[Tensor]) -> list[Operation]:
-    """The operations that must run to give `wanted`, in a topological order that follows creation where it can."""
+    """Returns the operations that must run to give `wanted`, in a topological order that
+    follows creation where it can.
+    """
     fed = set(feeds)
     seen: set[Operation] = set()
     stack = [w if isinstance(w, Operation) else w.op for w in wanted if w not in fed]
@@ -47,7 +49,7 @@ def prune(wanted: Iterable[Tensor | Operation], feeds: Iterable[Tensor]) -> list
 
 
 def is_fed(op: Operation, fed: Container[Tensor]) -> bool:
-    """Whether feeds stand for the whole operation, so that waiting for it is waiting for nothing."""
+    """Returns whether feeds stand for the whole operation, so that waiting for it is waiting for nothing."""
     return bool(op.outputs) and all(t in fed for t in op.outputs)
 
 
@@ -81,7 +83,7 @@ def _topological(order: list[Operation], fed: set[Tensor]) -> list[Operation]:
 
 
 def subgraph(graph: Graph, fetches: Sequence[Tensor | Operation], feeds: Sequence[Tensor]) -> Subgraph:
-    """What a run of these fetches and feeds needs of a graph."""
+    """Returns what a run of these fetches and feeds needs of a graph."""
     return Subgraph(graph, _read_last(prune(fetches, feeds), fetches), [[f] for f in fetches], feeds)
 
 
@@ -97,7 +99,7 @@ def _read_last(order: list[Operation], fetches: Iterable[Tensor | Operation]) ->
 
 
 def _body_of(function: FuncGraph) -> Subgraph:
-    """What a call of a function needs: its results, and then what has effects."""
+    """Returns what a call of a function needs: its results, and then what has effects."""
     return subgraph(function, [*function.outputs, *function.control_outputs], function.inputs)
 
 
@@ -110,7 +112,7 @@ class Builder:
         self._spliced = 0
 
     def add_feed(self, tensor: Tensor, name: str | None = None) -> Output:
-        """A value that the caller hands in."""
+        """Returns a value that the caller hands in."""
         node = Node(registry.get("Placeholder"), name or tensor.op.name, {"dtype": tensor.dtype, "shape": None}, [])
         node.feed = True
         node.where = tensor.op.where
@@ -212,7 +214,7 @@ class Builder:
 
 
 def build_program(wanted: Subgraph, rewrite: Rewrite) -> Program:
-    """The program of one set of fetches and feeds."""
+    """Returns the program of one set of fetches and feeds."""
     builder, source = Builder(rewrite), rewrite(wanted)
     known = {t: builder.add_feed(t, old.op.name) for t, old in zip(source.feeds, wanted.feeds, strict=True)}
     inputs = list(known.values())
@@ -225,7 +227,7 @@ def _found(
     known: Mapping[Tensor, Output],
     ran: Mapping[Operation, list[Node]],
 ) -> list[Output | Node]:
-    """The values and nodes that the fetches became."""
+    """Returns the values and nodes that the fetches became."""
     found: list[Output | Node] = []
     for fetch in (f for made in fetches for f in made):
         if isinstance(fetch, Tensor):
@@ -236,7 +238,7 @@ def _found(
 
 
 def build_function(function: FuncGraph, handles: Mapping[int, str], rewrite: Rewrite) -> FunctionProgram:
-    """The program of a function body; handles: the names of the variables of inputs that are resources."""
+    """Returns the program of a function body; handles: the names of the variables of inputs that are resources."""
     builder, source = Builder(rewrite), rewrite(_body_of(function))
     known = {t: builder.add_feed(t, old.op.name) for t, old in zip(source.feeds, function.inputs, strict=True)}
     inputs = list(known.values())

@@ -17,11 +17,11 @@ class Counter:
     step: int
 
     def after(self, iterations: int) -> int:
-        """What it is after so many iterations."""
+        """Returns what it is after so many iterations."""
         return self.start + self.step * iterations
 
     def visits_all(self, count: int) -> bool:
-        """Whether it is each of 0 to count - 1 once in `count` iterations."""
+        """Returns whether it is each of 0 to count - 1 once in `count` iterations."""
         return (self.start, self.step) in ((0, 1), (count - 1, -1))
 
 
@@ -39,7 +39,9 @@ class LoopCounters:
         self.iterations = self._iterations()
 
     def of(self, value: Value) -> Counter | None:
-        """The counter that a value in the body is: a loop variable that grows by a constant, or it and a constant."""
+        """Returns the counter that a value in the body is: a loop variable that grows by a
+        constant, or it and a constant.
+        """
         base, sign, offset = self._base(value)
         position = self._positions.get(base)
         if position is None or position >= len(self._loop.outputs):
@@ -51,7 +53,7 @@ class LoopCounters:
         return Counter(sign * start + offset, sign * step)
 
     def results(self) -> dict[Value, int]:
-        """What is known of the counters after the loop."""
+        """Returns what is known of the counters after the loop."""
         found = {}
         for i, x in enumerate(self._loop.outputs if self.iterations is not None else ()):
             counter = self.of(self._body.inputs[i])
@@ -60,7 +62,7 @@ class LoopCounters:
         return found
 
     def _base(self, value: Value) -> tuple[Value, int, int]:
-        """A value of the body as another one, the sign that it has in it, and a constant."""
+        """Returns a value of the body as another one, the sign that it has in it, and a constant."""
         sign, offset = 1, 0
         while (node := self._makers.get(value)) is not None and node.op in ("Add", "AddV2", "Sub"):
             (a, b), second = node.inputs, -1 if node.op == "Sub" else 1
@@ -74,7 +76,7 @@ class LoopCounters:
         return value, sign, offset
 
     def _integer(self, value: Value) -> int | None:
-        """A value outside of the loop, where it is known."""
+        """Returns a value outside of the loop, where it is known."""
         constant = _constant(value)
         return self._known.get(value) if constant is None else constant
 
@@ -93,7 +95,7 @@ class LoopCounters:
         return min(found)
 
     def _until(self, test: KernelNode) -> int | None:
-        """How many iterations a comparison allows."""
+        """Returns how many iterations a comparison allows."""
         swapped, more = COMPARISONS[test.op]
         value, limit = reversed(test.inputs) if swapped else test.inputs
         position, end = _position(self._cond, value), self._limit(limit)
@@ -103,7 +105,7 @@ class LoopCounters:
         return max(0, -(-(end + more - counter.start) // counter.step))
 
     def _limit(self, value: Value) -> int | None:
-        """What a counter is compared with, if it is the same in all iterations and known."""
+        """Returns what a counter is compared with, if it is the same in all iterations and known."""
         position = _position(self._cond, value)
         if position is None:
             return _constant(value)
@@ -115,7 +117,7 @@ def _position(cluster: Cluster, value: Value) -> int | None:
 
 
 def _constant(value: Value) -> int | None:
-    """The value of a constant integer without dimensions."""
+    """Returns the value of a constant integer without dimensions."""
     if value.kind != "const" or value.shape != () or value.dtype.kind not in "iu":
         return None
     return int(value.constant)

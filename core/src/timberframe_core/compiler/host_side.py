@@ -19,13 +19,15 @@ _WHOLE_NUMBERS = frozenset({"int32", "int64", "bool"})
 
 
 def is_small(x: Output) -> bool:
-    """Whether the tensor is known to have few elements before anything is fed."""
+    """Returns whether the tensor is known to have few elements before anything is fed."""
     shape = x.static_shape
     return is_static(shape) and math.prod(d or 0 for d in shape or ()) <= SMALL_ELEMENTS
 
 
 def follows_from_shapes(node: Node) -> bool:
-    """Whether planning can compute the node since it computes its inputs anyway, so that no device need run it."""
+    """Returns whether planning can compute the node since it computes its inputs anyway, so
+    that no device need run it.
+    """
     if not node.op.total_value or node.control or node.after or not all(map(is_small, node.outputs)):
         return False
     if any(x.dtype.name not in _WHOLE_NUMBERS for x in node.inputs):
@@ -35,7 +37,8 @@ def follows_from_shapes(node: Node) -> bool:
 
 
 def stays_on_host(node: Node) -> bool:
-    """Whether a node that nobody placed is cheaper on the host: it is small, and the host has all that it needs.
+    """Returns whether a node that nobody placed is cheaper on the host: it is small, and the
+    host has all that it needs.
 
     So are integers, which steer more often than they count; numbers only if the host made one of them, since they may
     as well go to the device with their reader.
@@ -56,7 +59,7 @@ def _on_host(x: Output) -> bool:
 
 
 def cannot_hold(node: Node, device: Device) -> str | None:
-    """Why the device's memory cannot hold what the node works on; None if it can.
+    """Returns why the device's memory cannot hold what the node works on; None if it can.
 
     A device holds what it declares, if it declares anything. What a node is planned by stays on the host.
     """
@@ -74,7 +77,7 @@ def cannot_hold(node: Node, device: Device) -> str | None:
 
 
 def _moved_inputs(node: Node) -> Sequence[Output]:
-    """The inputs that a device gets, which are all but the op's `shape` inputs."""
+    """Returns the inputs that a device gets, which are all but the op's `shape` inputs."""
     if not node.op.shape_inputs:
         return node.inputs
     ranges = arg_ranges(node.op.inputs, node.attrs)

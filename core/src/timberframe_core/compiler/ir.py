@@ -88,7 +88,7 @@ class Node:
         """The shapes of what it takes out of a list are known only once it has run."""
 
     def give_to_executor(self, why: str) -> None:
-        """Has the executor drive a loop or branch, and nodes on lists find out their shapes when they run."""
+        """Makes the executor drive a loop or branch, and nodes on lists find out their shapes when they run."""
         if self.on_lists:
             self.late = True
         else:
@@ -149,7 +149,7 @@ class FunctionProgram(Program):
 
 
 def sets_variable(op: OpDef) -> bool:
-    """Whether the op gives a variable a value without needing the one that it has."""
+    """Returns whether the op gives a variable a value without needing the one that it has."""
     return op.role == "assign_variable" and not op.update_op
 
 
@@ -175,7 +175,9 @@ RUNS_BODIES = BRANCHES | {"loop"}
 
 
 def body_scope(scope: str, node: Node, function: FuncGraph) -> str:
-    """The name of a body that `node`, itself in `scope`, runs: the way to it, which recursion makes no longer."""
+    """Returns the name of a body that `node`, itself in `scope`, runs: the way to it, which
+    recursion makes no longer.
+    """
     step = f"/{function.name}/"
     head, found, _ = scope.partition(step)
     return head + found if found else f"{scope}{node.name}{step}"

@@ -38,19 +38,19 @@ class Variables(Protocol):
     """Where lowering finds the Session's variables."""
 
     def get(self, name: str, device: Device, dtype: DType) -> Variable:
-        """The variable of this name, made on this device if it is new."""
+        """Returns the variable of this name, made on this device if it is new."""
 
     def shape(self, name: str) -> StaticShape | None:
-        """The shape of the variable's value, None while it has none."""
+        """Returns the shape of the variable's value, None while it has none."""
 
     def device(self, name: str) -> Device | None:
-        """Where the variable lives, None while it does not exist."""
+        """Returns where the variable lives, None while it does not exist."""
 
     def destroy(self, name: str) -> bool:
         """Drops the variable's value; False if it had none."""
 
     def stream(self, op: str, name: str, seeded: bool) -> RandomStream:
-        """The random numbers of the node of this name; an error where a seed is missing that is needed."""
+        """Returns the random numbers of the node of this name; an error where a seed is missing that is needed."""
 
 
 class Lowering:
@@ -84,7 +84,9 @@ class Lowering:
         return value
 
     def value(self, x: Output) -> Value:
-        """The cluster's value for an output of any node; what is made elsewhere becomes an input or a constant."""
+        """Returns the cluster's value for an output of any node; what is made elsewhere
+        becomes an input or a constant.
+        """
         found = self.values.get(x)
         if found is not None:
             return found
@@ -99,7 +101,7 @@ class Lowering:
         return made
 
     def current(self, name: str, dtype: DType, shape: StaticShape) -> Value:
-        """The version of a variable that a reader, who knows its shape, sees at this point."""
+        """Returns the version of a variable that a reader, who knows its shape, sees at this point."""
         self._run_deferred_update(name)  # somebody reads the new value: the update cannot wait until the end
         version = self.versions.get(name)
         if version is None:
@@ -192,7 +194,7 @@ class Lowering:
         self.set_version(name, new)
 
     def _access(self, node: Node) -> None:
-        """A node whose kernel reads variables, and makes new versions of some."""
+        """Adds a node whose kernel reads variables, and makes new versions of some."""
         attrs = node.attrs
         dtype = attrs["dtype"] if "dtype" in attrs else attrs["T"]
         inputs = [
@@ -215,14 +217,14 @@ class Lowering:
             self.nodes.append(made)
 
     def _variable_shape(self, handle: Output) -> StaticShape:
-        """Shape of a handle's variable, as the node that is being lowered sees it."""
+        """Returns the shape of a handle's variable, as the node that is being lowered sees it."""
         name = variable_name(handle)
         known = self.facts.variables.get(name, self.variables.shape(name))
         shape: StaticShape = handle.node.attrs["shape"] if known is None else known
         return shape
 
     def finish(self, outputs: Iterable[Output]) -> Lowered:
-        """The cluster, with the updates at its end."""
+        """Returns the cluster, with the updates at its end."""
         wanted = [x for x in outputs if x in self.values and self.values[x].kind != "const"]
         results = [self.values[x] for x in wanted]
         waiting = {id(n): n for n in self.deferred.values()}
@@ -241,7 +243,7 @@ class Lowering:
         return Lowered(cluster, list(self.inputs), wanted)
 
     def _update(self, name: str, variable: Variable, kept: set[int], may_overwrite: set[tuple[int, int]]) -> Update:
-        """The update of a variable. kept: the values that are results, which stay as they are."""
+        """Returns the update of a variable. kept: the values that are results, which stay as they are."""
         old, new = self.resources.get(name), self.versions[name]
         if old is not None:
             old.replaced = True
@@ -262,7 +264,7 @@ def _overwritten(last: Sequence[KernelNode]) -> set[tuple[int, int]]:
 
 
 def lower_stage(stage: Stage, facts: Facts, variables: Variables, bodies: Bodies, scope: str = "") -> Lowered:
-    """The cluster of a stage of the program in `scope`."""
+    """Returns the cluster of a stage of the program in `scope`."""
     lowering = Lowering(stage.device, facts, variables, bodies, scope)
     for node in stage.nodes:
         lowering.add(node)

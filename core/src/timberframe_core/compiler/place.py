@@ -53,13 +53,13 @@ class Devices:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
     def matching(self, requested: str) -> list[Device]:
-        """The devices that a request, which may leave parts open, allows."""
+        """Returns the devices that a request, which may leave parts open, allows."""
         if not requested:
             return list(self.devices)
         return self._allowed(DeviceSpec.from_string(requested))
 
     def nearest(self, requested: str) -> list[Device]:
-        """All devices, those of the job and task that are requested first.
+        """Returns all devices, those of the job and task that are requested first.
 
         A type that no device has means an accelerator of any type, as in programs that were written for another kind:
         number i the i-th best of them.
@@ -86,7 +86,8 @@ class Devices:
         return next((d for d in reversed(self.devices) if d.host_memory), None)
 
     def describe(self, requested: str = "") -> str:
-        """Which devices exist and which plugins failed, for errors; of plugins that are not there, the requested one.
+        """Returns which devices exist and which plugins failed, for errors; of plugins that are not
+        there, the requested one.
 
         Devices have their full names where the request names a job, replica or task, which may be why none fits.
         """
@@ -105,7 +106,9 @@ class Devices:
         return text + "".join(settings) + ("" if names_a_task else self._how_to_have_more(spec))
 
     def _how_to_have_more(self, spec: DeviceSpec) -> str:
-        """How to have as many devices of a type as a request counts on; empty where there are enough, or none."""
+        """Returns how to have as many devices of a type as a request counts on; empty where
+        there are enough, or none.
+        """
         kind, number = spec.device_type, spec.device_index or 0
         if not 0 < sum(d.type == kind for d in self.devices) <= number:
             return ""
@@ -170,7 +173,7 @@ class Placer:
     def _colocated(
         self, node: Node, by_name: Mapping[str, Node], where: Mapping[str, Device]
     ) -> tuple[Device, str] | None:
-        """The device that a variable or a colocation request dictates."""
+        """Returns the device that a variable or a colocation request dictates."""
         for name in _variables(node):
             if name in where:
                 if node.op.role == "variable":
@@ -186,13 +189,13 @@ class Placer:
         return None
 
     def _refused_before(self, node: Node, home: Device) -> tuple[tuple[str, str], ...]:
-        """The devices that come before this one and cannot run the node, each with the reason."""
+        """Returns the devices that come before this one and cannot run the node, each with the reason."""
         wanted = self.devices.matching(node.requested)
         better = wanted[: wanted.index(home)] if home in wanted else ()
         return tuple((d.spec, why) for d in better if (why := self._refusal(node, d)) is not None)
 
     def _choose(self, node: Node) -> tuple[Device, str, tuple[tuple[str, str], ...]]:
-        """What `_decide` says; for later nodes of the op and its dtypes too, where no device looked at more."""
+        """Returns what `_decide` says; for later nodes of the op and its dtypes too, where no device looked at more."""
         key = None if node.op.role == "variable" else _key(node, node.requested)  # these depend on who uses them
         found = None if key is None else self._choices.get(key)
         if found is None:
@@ -205,7 +208,7 @@ class Placer:
         return found
 
     def _looks_closer(self, op: str, device: Device) -> bool:
-        """Whether more than dtypes decides if a device can run the op."""
+        """Returns whether more than dtypes decides if a device can run the op."""
         key = op, id(device)
         found = self._looks.get(key)
         if found is None:
@@ -214,7 +217,7 @@ class Placer:
         return found
 
     def place_bound(self, node: Node, bound: KernelNode, why: str) -> Placement:
-        """Where a node goes whose device declines it now that its shapes are known.
+        """Returns where a node goes whose device declines it now that its shapes are known.
 
         bound: the node as its device got it. why: what the device answered. NoKernelError lists every reason.
         """
@@ -258,7 +261,7 @@ class Placer:
         return f"soft placement: {node.requested} {what}"
 
     def _refusal(self, node: Node, device: Device) -> str | None:
-        """Why the device cannot run the node; None if it can, or if shapes will decide."""
+        """Returns why the device cannot run the node; None if it can, or if shapes will decide."""
         key = None
         if node.op.role != "variable" and not self._looks_closer(node.op.name, device):
             key = _key(node, id(device))
@@ -340,7 +343,7 @@ def _key(node: Node, more: Any) -> Any:
 
 
 def _reason(node: Node) -> str:
-    """Why a node is on the first device that its request allows."""
+    """Returns why a node is on the first device that its request allows."""
     requested = f"requested {node.requested}" if node.requested else ""
     if node.op.on_host or node.on_lists:
         return "the executor carries it out on the host" + (f"; {requested}" if requested else "")
@@ -348,7 +351,7 @@ def _reason(node: Node) -> str:
 
 
 def _variables(node: Node) -> list[str]:
-    """The variables that decide where a node runs, its own first."""
+    """Returns the variables that decide where a node runs, its own first."""
     if node.op.role == "variable" or node.op.role in VARIABLE_ACCESSES:
         return [] if node.variable is None else [node.variable]
     if node.op.reads or node.op.updates:
@@ -364,7 +367,7 @@ class _VariableUsers:
         self._users: dict[str, list[Operation]] | None = None
 
     def refusal(self, variable: str, device: Device) -> str | None:
-        """Why the device cannot run one of them; None if it can run all."""
+        """Returns why the device cannot run one of them; None if it can run all."""
         if self._users is None:
             self._users = self._find()
         for op in self._users.get(variable, ()):
@@ -388,7 +391,7 @@ class _VariableUsers:
 
 
 def _assign_refusal(op: OpDef, node: Any, device: Device) -> str | None:
-    """Why the device lacks the pure op that makes the new value."""
+    """Returns why the device lacks the pure op that makes the new value."""
     attrs = {"T": node.inputs[1].dtype}
     given = kernel_node(registry.get(op.update_op), node.name, attrs, node, device)
     return refused(device.supports(replace(given, inputs=[given.inputs[1]] * 2, outputs=[given.inputs[1]])))

@@ -38,7 +38,8 @@ def place_declined(
 
 
 def split(stage: Stage, homes: Mapping[Node, str], devices: Devices, driven: Collection[Node] = ()) -> list[Stage]:
-    """The stage as a row of stages: runs of neighbouring nodes of one device, nodes in `homes` on the devices there.
+    """Returns the stage as a row of stages: runs of neighbouring nodes of one device, nodes in
+    `homes` on the devices there.
 
     driven: loops and branches that the executor drives; each is a stage of its own. Since nodes are in topological
     order, each part is convex.
@@ -62,6 +63,6 @@ def split(stage: Stage, homes: Mapping[Node, str], devices: Devices, driven: Col
 
 
 def joints(parts: Sequence[BoundStage]) -> tuple[list[Output], list[Output]]:
-    """What the parts together need from outside, and all that they make."""
+    """Returns what the parts together need from outside, and all that they make."""
     made = dict.fromkeys(x for part in parts for x in part.outputs)
     return list(dict.fromkeys(x for part in parts for x in part.inputs if x not in made)), list(made)

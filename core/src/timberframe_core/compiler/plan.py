@@ -156,7 +156,7 @@ class Plan:
     # Binding
 
     def bind(self, inputs: Sequence[Located]) -> Level:
-        """The executables for these feeds, as far as their shapes are known before anything runs."""
+        """Returns the executables for these feeds, as far as their shapes are known before anything runs."""
         key = self._key(inputs)
         with self._lock:
             found = self._bound.get(key)
@@ -168,7 +168,7 @@ class Plan:
             return level
 
     def _analyse(self, inputs: Sequence[Located]) -> Facts:
-        """What follows from the shapes of these feeds, and who drives each loop and branch: both show together.
+        """Returns what follows from the shapes of these feeds, and who drives each loop and branch: both show together.
 
         Those whose shapes only a run gives are the executor's from now on, with others that rest on them, and the
         stages are made again. Others of the executor's are so for these shapes alone: `Facts.driven`.
@@ -216,7 +216,10 @@ class Plan:
         return facts
 
     def _bind_level(self, facts: Facts, schedule: Schedule, depth: int, devices: Iterable[Device] = ()) -> Level:
-        """The stages of a schedule whose shapes are known at a depth. devices: those that earlier depths work on."""
+        """Returns the stages of a schedule whose shapes are known at a depth.
+
+        devices: those that earlier depths work on.
+        """
         level = Level(facts, schedule, [])
         for stage in schedule.stages:
             if stage.level == depth:
@@ -257,7 +260,7 @@ class Plan:
     def _bind_parts(
         self, stage: Stage, facts: Facts, homes: Mapping[Node, str], placements: list[Placement]
     ) -> BoundStage:
-        """A stage in parts: nodes in `homes` on the devices there, what the executor drives apart."""
+        """Returns a stage in parts: nodes in `homes` on the devices there, what the executor drives apart."""
         pieces = split(stage, homes, self._placer.devices, facts.driven)
         bound = [self._bind_stage(piece, facts, placements) for piece in pieces]
         parts = [part for b in bound for part in b.parts or (b,)]
@@ -269,7 +272,9 @@ class Plan:
             self._bound.clear()
 
     def deeper(self, level: Level, depth: int, found: dict[Output, Located]) -> Level:
-        """The level after `level`, given the arrays that ran until now: shapes and values that planning waits for."""
+        """Returns the level after `level`, given the arrays that ran until now: shapes and
+        values that planning waits for.
+        """
         shapes = {
             x: tuple(a.shape)
             for x, (a, _) in found.items()
@@ -302,7 +307,7 @@ class Plan:
 
 
 def _independent(nodes: Sequence[Node], unknown: set[Output]) -> list[Node]:
-    """Those of the nodes that do not rest on unknown outputs, to which those of the others are added."""
+    """Returns those of the nodes that do not rest on unknown outputs, to which those of the others are added."""
     found = []
     for node in nodes:
         if unknown.isdisjoint((*node.inputs, *node.outputs)):
@@ -330,7 +335,7 @@ def collection_paused() -> Iterator[None]:
 
 
 def host_array(located: Located) -> np.ndarray:
-    """The value on the host."""
+    """Returns the value on the host."""
     array, device = located
     return np.asarray(array) if device is None else device.copy_out(array)
 

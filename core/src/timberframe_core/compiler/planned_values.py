@@ -15,7 +15,7 @@ from timberframe_core.shapes import is_static
 
 
 def planned_inputs(node: Node) -> tuple[Output, ...]:
-    """The inputs whose value must be on the host before the node can be planned."""
+    """Returns the inputs whose value must be on the host before the node can be planned."""
     op = node.op
     if node.feed or not (op.shape_inputs or op.planned):
         return ()
@@ -57,11 +57,11 @@ class _Short:
         self._known: dict[Output, bool] = {}
 
     def all_of(self, node: Node) -> bool:
-        """Whether the inputs and outputs of a node are short."""
+        """Returns whether the inputs and outputs of a node are short."""
         return all(map(self.is_short, node.inputs)) and all(map(self.is_short, node.outputs))
 
     def is_short(self, x: Output) -> bool:
-        """Whether a tensor has few elements."""
+        """Returns whether a tensor has few elements."""
         pending = [x]
         while pending:  # chains are longer than Python's stack is deep
             last = pending[-1]
@@ -91,5 +91,5 @@ class _Short:
 
 
 def _counts_dimensions(x: Output) -> bool:
-    """Whether a value is a constant, or how many dimensions a tensor has."""
+    """Returns whether a value is a constant, or how many dimensions a tensor has."""
     return not x.node.feed and (x.node.op.role == "constant" or x.node.op.name == "Rank")

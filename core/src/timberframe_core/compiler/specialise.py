@@ -78,7 +78,7 @@ def infer(nodes: Iterable[Node], facts: Facts, variable_shape: VariableShape, re
 
 
 def located(error: OpError, node: Node) -> OpError:
-    """The error with the place in the user's program that made the node."""
+    """Returns the error with the place in the user's program that made the node."""
     text = str(error)
     if not node.where or node.where in text:
         return error
@@ -86,7 +86,9 @@ def located(error: OpError, node: Node) -> OpError:
 
 
 def located_on(error: OpError, nodes: Iterable[Node], device: Device) -> OpError:
-    """The error with the device and the place that made the node, where it names one of these nodes and has neither."""
+    """Returns the error with the device and the place that made the node, where it names one of
+    these nodes and has neither.
+    """
     node = next((n for n in nodes if n.name == error.node), None)
     text = str(error)
     if node is None or f"[{device.spec}" in text or (node.where and f"{node.where}]" in text):
@@ -138,7 +140,9 @@ def _infer_node(node: Node, facts: Facts, variable_shape: VariableShape, result_
 
 
 def _checked(context: InferenceContext, shape: Shape, dtype: DType) -> StaticShape:
-    """A shape without unknown sizes, which an array can have: no kernel, allocator or driver gets another one."""
+    """Returns a shape without unknown sizes, which an array can have: no kernel, allocator
+    or driver gets another one.
+    """
     try:
         sizes: Any = shape  # the caller has made sure that it is static
         return check_array(sizes, dtype.numpy.itemsize)
@@ -149,14 +153,16 @@ def _checked(context: InferenceContext, shape: Shape, dtype: DType) -> StaticSha
 
 
 def _why_unknown(c: InferenceContext) -> str:
-    """Why the value of a node that the host computes while planning is not there."""
+    """Returns why the value of a node that the host computes while planning is not there."""
     operand = c.value(len(c.values) - 1) if c.op.refused is not None else None
     why = "" if c.op.refused is None or operand is None else c.op.refused.fault(operand)
     return why or "its value is needed to plan the run; it must follow from shapes, constants and feeds"
 
 
 def _infer_lists(node: Node, context: InferenceContext, result: Iterable[Shape], facts: Facts) -> None:
-    """What is known of lists, and shapes of tensors taken out of them; where one is not known, the node is late."""
+    """Infers what is known of lists, and shapes of tensors taken out of them; where one is
+    not known, the node is late.
+    """
     known = (s if is_static(s) else x.static_shape for x, s in zip(node.outputs, result, strict=True))
     shapes = dict(zip(node.outputs, known, strict=True))
     if node.late:

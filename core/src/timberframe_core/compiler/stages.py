@@ -86,7 +86,7 @@ class Schedule:
 
 
 def make_schedule(program: Program, needed: set[Output]) -> Schedule:
-    """Numbers the nodes and groups them into stages."""
+    """Returns numbers the nodes and groups them into stages."""
     numbering = _Numbering(program, needed)
     for node in program.nodes:
         numbering.add(node)
@@ -131,7 +131,7 @@ class _Numbering:
             self._add_kernel(node)
 
     def _add_barrier(self, node: Node) -> None:
-        """A NoOp runs nothing; who waits for it waits for what it waits for."""
+        """Adds a NoOp, which runs nothing: who waits for it waits for what it waits for."""
         reached: dict[_Home, int] = {}
         for before in (*node.control, *node.after):
             if before in self.barrier:
@@ -145,7 +145,7 @@ class _Numbering:
         self.barrier[node] = reached
 
     def _when_value(self, x: Output) -> int:
-        """The depth at which the host value of x is there; a computed one is fetched after its stage."""
+        """Returns the depth at which the host value of x is there; a computed one is fetched after its stage."""
         at = self.value_at.get(x)
         if at is None:
             at = self.value_at[x] = (self.depth[x.node] + 1) if x.node in self.depth else 0
@@ -190,19 +190,19 @@ class _Numbering:
         self.inference.setdefault(level, []).append(node)
 
     def _after(self, before: Node, mine: _Home) -> int:
-        """The least depth of a node at `mine` that must run after `before`."""
+        """Returns the least depth of a node at `mine` that must run after `before`."""
         if before in self.depth:
             return self.depth[before] + (home(before) is not mine)
         return max((d + (h is not mine) for h, d in self.barrier.get(before, {}).items()), default=0)
 
 
 def has_static_shapes(node: Node) -> bool:
-    """Whether the graph says which shapes a host op gives, so that planning need not wait for it to run."""
+    """Returns whether the graph says which shapes a host op gives, so that planning need not wait for it to run."""
     return node.op.on_host and all(is_static(x.static_shape) for x in node.outputs)
 
 
 def home(node: Node) -> _Home:
-    """What nodes of one cluster have in common."""
+    """Returns what nodes of one cluster have in common."""
     return _LISTS if node.on_lists else node if node.host_driven else node.device
 
 
@@ -289,7 +289,7 @@ def _find_sends(stages: list[Stage], fetched: dict[int, list[Output]]) -> None:
 
 
 def _taken_where_they_are(node: Node) -> frozenset[int]:
-    """Positions of the inputs that the node's host op takes on whatever device they are."""
+    """Returns positions of the inputs that the node's host op takes on whatever device they are."""
     host_op = find_host_op(node.op.name) if node.op.on_host else None
     return frozenset() if host_op is None else host_op.located_inputs(node.op, node.attrs)
 

@@ -24,7 +24,7 @@ _ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"  # the shared_name by which 
 
 
 def variable_name(handle: Output) -> str:
-    """The variable that a resource value means; InvalidArgumentError where that is not known before running."""
+    """Returns the variable that a resource value means; InvalidArgumentError where that is not known before running."""
     node = handle.node
     if node.op.name == "StackPopV2":  # a resource that was pushed; the node's own variable is the stack
         return f"{node.name}/{node.op.name}"
@@ -40,19 +40,21 @@ def variable_name(handle: Output) -> str:
 
 
 def _tail(node: Node) -> str:
-    """Where the node was made, at the end of an error."""
+    """Returns where the node was made, at the end of an error."""
     return f"  [{node.where}]" if node.where else ""
 
 
 def variable_key(name: str, attrs: Mapping[str, Any]) -> str:
-    """The name by which a session knows the variable of a VarHandleOp: ``container:name`` where it has a container."""
+    """Returns the name by which a session knows the variable of a VarHandleOp: ``container:name``
+    where it has a container.
+    """
     container, shared = attrs.get("container", ""), attrs.get("shared_name", "")
     own: str = name if shared in ("", _ANONYMOUS) else shared
     return f"{container}:{own}" if container else own
 
 
 def uninitialized(node: Node, handle: Output) -> FailedPreconditionError:
-    """The error of a node that needs the value of a variable which has none."""
+    """Returns the error of a node that needs the value of a variable which has none."""
     made = handle.node.where if handle.node.op.role == "variable" else ""
     location = f" (the variable was made at {made})" if made else ""
     return FailedPreconditionError(
@@ -101,7 +103,7 @@ def _check_handles(node: Node) -> None:
 
 
 def _described(handle: Output) -> str:
-    """What a handle means, for errors."""
+    """Returns what a handle means, for errors."""
     key = variable_name(handle)
     return f"variable '{key}'" if handle.node.op.role == "variable" else f"'{key}'"
 
@@ -143,7 +145,7 @@ def accesses(node: Node) -> dict[str, bool]:
 
 
 def writes_state(function: FuncGraph, seen: set[str]) -> bool:
-    """Whether a function, or one that it calls, writes a variable."""
+    """Returns whether a function, or one that it calls, writes a variable."""
     if function.name in seen:
         return False
     seen.add(function.name)

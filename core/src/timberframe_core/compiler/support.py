@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def refused(answer: Support) -> str | None:
-    """Why not; None also where shapes will decide."""
+    """Returns why not; None also where shapes will decide."""
     return answer if isinstance(answer, str) else None
 
 
 def kernel_node(op: OpDef, name: str, attrs: Mapping[str, Any], shaped: Any, device: Device) -> KernelNode:
-    """The node as a device's `supports` sees it; see KernelNode.placing."""
+    """Returns the node as a device's `supports` sees it; see KernelNode.placing."""
     held = attrs.get("dtype", attrs.get("T")) if op.reads or op.updates else None  # of the handles' variables
 
     def value(i: int, x: Any) -> Value:
@@ -35,19 +35,19 @@ def kernel_node(op: OpDef, name: str, attrs: Mapping[str, Any], shaped: Any, dev
 
 
 def support(node: Node | Operation, device: Device) -> Support:
-    """What a device, which need not be the node's own, says of a node before its shapes are known."""
+    """Returns what a device, which need not be the node's own, says of a node before its shapes are known."""
     op = node.op if isinstance(node, Node) else node.op_def
     return device.supports(kernel_node(op, node.name, node.attrs, node, device))
 
 
 def has_kernel(node: Node) -> bool:
-    """Whether the device of a node that a pass made can run it, whatever the shapes will be."""
+    """Returns whether the device of a node that a pass made can run it, whatever the shapes will be."""
     assert node.device is not None
     return support(node, node.device) is None
 
 
 def bound_node(node: Node, facts: Facts, device: Device) -> KernelNode:
-    """The node as a device gets it when it compiles a cluster, all shapes being known."""
+    """Returns the node as a device gets it when it compiles a cluster, all shapes being known."""
 
     def value(i: int, x: Output) -> Value:
         known = facts.values.get(x)

@@ -59,7 +59,9 @@ def _runs_in(function: FuncGraph) -> float:
 def iteration_limit(
     cond: FuncGraph, inputs: Sequence[Any], following: Callable[[int], Tensor | None], bounds: Mapping[Tensor, int]
 ) -> IterationLimit | None:
-    """The bound that a condition gives; inputs: what the loop variables start from, following(i): what they become."""
+    """Returns the bound that a condition gives; inputs: what the loop variables start from,
+    following(i): what they become.
+    """
     return _limit(cond, original(cond.outputs[0]), inputs, following, bounds)
 
 
@@ -104,7 +106,7 @@ class _Side:
 def _end(
     cond: FuncGraph, end: Tensor, inputs: Sequence[Any], following: Callable[[int], Tensor | None], side: _Side
 ) -> int | None:
-    """A bound of a tensor of the condition, if one is known."""
+    """Returns a bound of a tensor of the condition, if one is known."""
     found = _bound(end, side)
     if found is not None:
         return found
@@ -153,7 +155,7 @@ def counter_step(before: Tensor, after: Tensor) -> int | None:
 
 
 def original(tensor: Tensor) -> Tensor:
-    """What chains of Identity hand on."""
+    """Returns what chains of Identity hand on."""
     while tensor.op.type == "Identity":
         tensor = tensor.op.inputs[0]
     return tensor

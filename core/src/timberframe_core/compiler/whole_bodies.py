@@ -28,7 +28,8 @@ class _NotWholeError(Exception):
 
 
 def why_driven(node: Node, device: Device, where: Mapping[str, Device], devices: _Devices) -> str:
-    """Why the executor must drive a loop or branch that is placed on a device; "" where the device may run it whole.
+    """Returns why the executor must drive a loop or branch that is placed on a device; "" where
+    the device may run it whole.
 
     where: the devices of variables. The other half of the answer needs shapes: `Bodies.result_shapes`.
     """
@@ -68,7 +69,7 @@ def _check_taken(op: OpDef, node: Any, device: Device) -> None:
 
 
 def _count(function: FuncGraph, device: Device, devices: _Devices, counted: dict[str, int | None]) -> int:
-    """How many nodes a function comes to with the bodies of all its loops and branches.
+    """Returns how many nodes a function comes to with the bodies of all its loops and branches.
 
     counted: the numbers of functions seen before, None of one that is being counted.
     """
@@ -90,7 +91,7 @@ def _count(function: FuncGraph, device: Device, devices: _Devices, counted: dict
 def _count_inside(
     op: Operation, function: FuncGraph, device: Device, devices: _Devices, counted: dict[str, int | None]
 ) -> int:
-    """The nodes of the bodies of an operation; raises where the device cannot run the operation in a body."""
+    """Returns the nodes of the bodies of an operation; raises where the device cannot run the operation in a body."""
     definition, role = op.op_def, op.op_def.role
     what = f"{op.type} '{op.name}' in its body"
     tensors = (*op.inputs, *op.outputs)

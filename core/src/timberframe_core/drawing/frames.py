@@ -78,7 +78,7 @@ def arrange(frames: Sequence[Frame], heads: Sequence[float], pairs: Collection[t
 
 
 def _tops(frames: Sequence[Frame], pairs: Iterable[tuple[int, int]]) -> list[float]:
-    """Each frame below the ones before it in its lane, and below those with lines to it."""
+    """Returns each frame below the ones before it in its lane, and below those with lines to it."""
     sources: dict[int, list[int]] = {}
     for i, j in pairs:
         sources.setdefault(j, []).append(i)
@@ -102,7 +102,9 @@ def _next_in_lane(frames: Sequence[Frame]) -> dict[int, int]:
 
 
 def _gutter(frames: Sequence[Frame], i: int, j: int) -> int:
-    """The gutter of a line, by the lane to the right of it: beside the lane of its end, on the side of its start."""
+    """Returns the gutter of a line, by the lane to the right of it: beside the lane of its end,
+    on the side of its start.
+    """
     start, end = frames[i].lane, frames[j].lane
     if start == end:
         return start + 1 if start == max(f.lane for f in frames) else start
@@ -112,7 +114,7 @@ def _gutter(frames: Sequence[Frame], i: int, j: int) -> int:
 def _ports(
     frames: Sequence[Frame], tops: Sequence[float], pairs: Iterable[tuple[int, int]]
 ) -> dict[tuple[int, int], tuple[float, float]]:
-    """Where each line leaves and enters: from the bottom of a frame's side upwards, from its top downwards."""
+    """Returns where each line leaves and enters: from the bottom of a frame's side upwards, from its top downwards."""
     used: dict[tuple[int, bool, bool], int] = {}
 
     def port(n: int, gutter: int, leaves: bool) -> float:

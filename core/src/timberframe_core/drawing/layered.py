@@ -61,7 +61,9 @@ def _link(links: Mapping[str, tuple[list[str], list[str]]], above: str, below: s
 
 
 def _layers(widths: Mapping[str, float], edges: Sequence[tuple[str, str]]) -> dict[str, int]:
-    """The longest path to each node; what a tree of nodes leads to is directly above the first that reads it."""
+    """Returns the longest path to each node; what a tree of nodes leads to is directly
+    above the first that reads it.
+    """
     sources: dict[str, list[str]] = {}
     targets: dict[str, list[str]] = {}
     for source, target in edges:
@@ -97,7 +99,7 @@ def _order(rows: list[list[str]], links: Mapping[str, tuple[list[str], list[str]
 def _positions(
     rows: Sequence[Sequence[str]], links: Mapping[str, tuple[list[str], list[str]]], sizes: Mapping[str, float]
 ) -> dict[str, float]:
-    """The middle of each node: near the means of its neighbours, without overlap, the leftmost edge at zero."""
+    """Returns the middle of each node: near the means of its neighbours, without overlap, the leftmost edge at zero."""
     x: dict[str, float] = {}
     for row in rows:
         _pack(row, [0.0] * len(row), sizes, x)

@@ -13,12 +13,12 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inl
 
 
 def asset(package: str, name: str) -> str:
-    """The text of a file that a package has beside its modules, such as a style or a script."""
+    """Returns the text of a file that a package has beside its modules, such as a style or a script."""
     return (files(package) / name).read_text(encoding="utf-8")
 
 
 def page(title: str, body: str, data: Any = None, styles: Sequence[str] = (), scripts: Sequence[str] = ()) -> str:
-    """A whole page, light or dark as the system asks, with a switch.
+    """Returns a whole page, light or dark as the system asks, with a switch.
 
     title: plain text. body: HTML. data: what scripts get as `page.data`, anything that JSON holds without NaN. styles,
     scripts: texts of CSS and JavaScript, added to those of every page, which define `page`.
@@ -52,7 +52,7 @@ def page(title: str, body: str, data: Any = None, styles: Sequence[str] = (), sc
 
 
 def _closed(text: str, tag: str) -> str:
-    """A text that an element of this tag may have: its end is not in it."""
+    """Returns a text that an element of this tag may have: its end is not in it."""
     if f"</{tag}" in text.lower():
         raise ValueError(f"a {tag} contains '</{tag}', which would end it; it must be written in another way")
     return text

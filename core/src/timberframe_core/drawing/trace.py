@@ -20,7 +20,9 @@ the arrow keys move. What hovers over an event says how long it took, and on wha
 
 
 def trace_page(trace: Mapping[str, Any]) -> str:
-    """The page of a trace in the Trace Event format, as `RunMetadata.trace` has it; times are in microseconds there."""
+    """Returns the page of a trace in the Trace Event format, as `RunMetadata.trace` has it; times
+    are in microseconds there.
+    """
     names = {e["tid"]: e["args"]["name"] for e in trace["traceEvents"] if e["ph"] == "M" and e["name"] == "thread_name"}
     events = [
         {

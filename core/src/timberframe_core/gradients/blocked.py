@@ -10,7 +10,7 @@ from timberframe_core.ops.definition.opdef import NotDifferentiable
 
 
 def blocking_operations(y: Tensor, xs: Sequence[Tensor]) -> list[str]:
-    """The operations that stop the gradient of y on its way to xs, each with its name and the reason.
+    """Returns the operations that stop the gradient of y on its way to xs, each with its name and the reason.
 
     xs: tensors, of variables their handles. Bodies of loops and branches are not looked into.
     """
@@ -32,7 +32,7 @@ def blocking_operations(y: Tensor, xs: Sequence[Tensor]) -> list[str]:
 
 
 def _dependent(y: Tensor, xs: set[Tensor]) -> set[Operation]:
-    """The operations that y depends on whose results depend on one of xs in any way."""
+    """Returns the operations that y depends on whose results depend on one of xs in any way."""
     dependent: set[Operation] = set()
     seen: set[Operation] = set()
     stack = [(y.op, False)]
@@ -49,7 +49,7 @@ def _dependent(y: Tensor, xs: set[Tensor]) -> set[Operation]:
 
 
 def _reason(op: Operation, xs: Sequence[Tensor], dependent: set[Operation]) -> str:
-    """Why the operation lets no gradient through; nothing where it may let one through."""
+    """Returns why the operation lets no gradient through; nothing where it may let one through."""
     if isinstance(op.gradient, NotDifferentiable):
         return op.gradient.reason
     takes = any(is_differentiable(t) for t in op.inputs if t in xs or t.op in dependent)

@@ -50,18 +50,18 @@ class GradientFunction(FuncGraph, ABC):
         return super().create_op(op_def, inputs, attrs, *args, **rest)
 
     def _measured(self, x: Tensor, op: str, attrs: Mapping[str, Any]) -> Tensor:
-        """The result of a shape op in the forward body, made once for all that use it."""
+        """Returns the result of a shape op in the forward body, made once for all that use it."""
         key = x, op, tuple(sorted(attrs.items()))
         if key not in self._measures:
             self._measures[key] = self._body.apply(op, (x,), attrs).outputs[0]
         return self._measures[key]
 
     def _is_new(self, x: Tensor) -> bool:
-        """Whether the backward pass does not have this value yet, nor could have it for nothing."""
+        """Returns whether the backward pass does not have this value yet, nor could have it for nothing."""
         return x not in self._known and self._outside(x) is None
 
     def capture(self, tensor: Tensor) -> Tensor:
-        """The value in this graph of a tensor of the forward body or of a graph around.
+        """Returns the value in this graph of a tensor of the forward body or of a graph around.
 
         The forward body is a copy: gradient functions of a program know the tensors that were copied.
         """
@@ -88,7 +88,9 @@ class GradientFunction(FuncGraph, ABC):
         return self._kept(tensor) if outer is None else super().capture(outer)
 
     def _read_outside(self, op: Operation) -> Tensor | None:
-        """The value of a variable that the body reads and nothing in it writes, read before the forward operation."""
+        """Returns the value of a variable that the body reads and nothing in it writes, read
+        before the forward operation.
+        """
         handle = self._outside(op.inputs[0])
         if handle is None:
             return None
@@ -99,15 +101,15 @@ class GradientFunction(FuncGraph, ABC):
 
     @abstractmethod
     def _outside(self, tensor: Tensor) -> Tensor | None:
-        """The tensor of the graph around the forward operation that has the same value, if there is one."""
+        """Returns the tensor of the graph around the forward operation that has the same value, if there is one."""
 
     @abstractmethod
     def _kept(self, tensor: Tensor) -> Tensor:
-        """The value of a tensor that the forward operation must keep for the backward pass."""
+        """Returns the value of a tensor that the forward operation must keep for the backward pass."""
 
 
 def original(tensor: Tensor) -> Tensor:
-    """The tensor that chains of Identity pass on."""
+    """Returns the tensor that chains of Identity pass on."""
     while tensor.op.type == "Identity" and not tensor.op.control_inputs:
         tensor = tensor.op.inputs[0]
     return tensor
@@ -120,14 +122,16 @@ def _fill(x: Tensor, value: int) -> Tensor:
 
 
 def filled(shape: Sequence[int], dtype: DType) -> Tensor:
-    """Zeros (false, empty strings) of a known shape."""
+    """Returns zeros (false, empty strings) of a known shape."""
     value = {"string": b"", "bool": False}.get(dtype.name, 0)
     made: Tensor = apply_op("Fill", [list(shape), convert_to_tensor(value, dtype)])
     return made
 
 
 def zeros_like(x: Tensor) -> Tensor:
-    """Zeros for the gradient of a tensor that nothing flows into; of a resource handle, of its variable's shape."""
+    """Returns zeros for the gradient of a tensor that nothing flows into; of a resource
+    handle, of its variable's shape.
+    """
     if x.dtype is not resource:
         if x.dtype is not variant and is_static(x.static_shape):
             return filled([d or 0 for d in x.static_shape or ()], x.dtype)
@@ -146,7 +150,7 @@ def zeros_like(x: Tensor) -> Tensor:
 
 
 def reachable(ys: Sequence[Tensor]) -> set[Tensor]:
-    """The tensors that gradients of ys may flow to."""
+    """Returns the tensors that gradients of ys may flow to."""
     found: set[Tensor] = set()
     stack = [y for y in ys if is_differentiable(y)]
     while stack:
@@ -161,12 +165,14 @@ def reachable(ys: Sequence[Tensor]) -> set[Tensor]:
 def dense_gradients(
     ys: Sequence[Tensor], xs: Sequence[Tensor], seeds: Sequence[Gradient | None]
 ) -> list[Tensor | None]:
-    """The gradients of xs, rows of a tensor (IndexedSlices) made whole, since results of functions are tensors."""
+    """Returns the gradients of xs, rows of a tensor (IndexedSlices) made whole, since results
+    of functions are tensors.
+    """
     return [None if g is None else convert_to_tensor(g) for g in backpropagate(ys, xs, seeds)]
 
 
 def private_copy(op: Operation, name: str) -> FuncGraph:
-    """A copy of a function that `op` calls, for `op` alone, which may be changed."""
+    """Returns a copy of a function that `op` calls, for `op` alone, which may be changed."""
     function = next(f for f in called_functions(op) if f.name == name)
     return function.copy(unique_function_name(op.graph, name, scoped=False))
 

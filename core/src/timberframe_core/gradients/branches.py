@@ -43,7 +43,7 @@ class _Forward:
         self._stand_ins: dict[Any, Tensor] = {}
 
     def keep(self, function: FuncGraph, tensor: Tensor) -> Tensor:
-        """The output of the operation that is a tensor of one function, of no meaning where another one runs.
+        """Returns the output of the operation that is a tensor of one function, of no meaning where another one runs.
 
         It may be there already: the same branch was differentiated before, or gives the tensor as its result.
         """
@@ -74,7 +74,7 @@ class _Forward:
         return self._stand_ins[key]
 
     def finish(self) -> None:
-        """Has the operation run the copies, if they give more than the functions that they are copies of."""
+        """Makes the operation run the copies, if they give more than the functions that they are copies of."""
         op, kept = self.op, self.op.outputs[self._results :]
         if not kept:
             return
@@ -87,8 +87,8 @@ class _Forward:
 
 
 def _stand_in(function: FuncGraph, tensor: Tensor) -> Tensor:
-    """A value of the tensor's dtype. Of the same shape where that is known, so that both branches may run inside a
-    device's program; else as small as can be."""
+    """Returns a value of the tensor's dtype. Of the same shape where that is known, so that both branches may run
+    inside a device's program; else as small as can be."""
     with function.as_default(), function.name_scope(None), function.control_dependencies(None):
         if tensor.dtype is variant:
             dtype = (tensor.handle or (None, None))[0]
@@ -147,7 +147,9 @@ class _BranchGradient(GradientFunction):
 
 
 def branch_gradient(op: Operation, *grads: Any) -> list[Any]:
-    """The gradient of If or Case: the same op on the same predicate; its branches are the gradients of the branches."""
+    """Returns the gradient of If or Case: the same op on the same predicate; its branches are the
+    gradients of the branches.
+    """
     forward = _Forward(op, 1)
     bodies, kinds = _build(forward, grads)
     made: list[Tensor] = []
@@ -166,7 +168,7 @@ def branch_gradient(op: Operation, *grads: Any) -> list[Any]:
 
 
 def call_gradient(op: Operation, *grads: Any) -> list[Any]:
-    """The gradient of a call: a call of the function's gradient."""
+    """Returns the gradient of a call: a call of the function's gradient."""
     forward = _Forward(op, 0)
     bodies, kinds = _build(forward, grads)
     made: list[Tensor] = []
@@ -182,7 +184,7 @@ def call_gradient(op: Operation, *grads: Any) -> list[Any]:
 
 
 def _build(forward: _Forward, grads: Sequence[Any]) -> tuple[list[_BranchGradient], dict[int, DType | None]]:
-    """The gradients of the functions, with equal results; and the positions of the inputs that these belong to.
+    """Returns the gradients of the functions, with equal results; and the positions of the inputs that these belong to.
 
     With each position comes the dtype of the indices where some function gives some rows, as TensorFlow does then.
     """

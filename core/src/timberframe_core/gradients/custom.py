@@ -56,7 +56,7 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 
 def _call_eagerly(graph: Any, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The call in eager execution, which tapes see as one operation."""
+    """Returns the call in eager execution, which tapes see as one operation."""
     flat = [convert_to_tensor(a) for a in nest.flatten(args)]
     watcher = Tape()
     # The tapes see what f computes, too: grad_fn may use it, and then second derivatives go through it.
@@ -82,7 +82,7 @@ def _element(variable: Any) -> Tensor:
 
 
 def _variables_read(graph: Graph, operations: Sequence[Operation]) -> list[Any]:
-    """The trainable variables that these operations, or bodies that they run, read."""
+    """Returns the trainable variables that these operations, or bodies that they run, read."""
     handles: dict[Tensor, None] = {}
     for op in operations:
         if op.op_def.role == "read_variable" or op.op_def.reads or op.op_def.function_attrs:
@@ -95,7 +95,7 @@ def _variables_read(graph: Graph, operations: Sequence[Operation]) -> list[Any]:
 
 
 def _source(tensor: Tensor) -> Tensor:
-    """The outermost tensor that a captured handle is."""
+    """Returns the outermost tensor that a captured handle is."""
     while isinstance(tensor.graph, FuncGraph):
         outer = tensor.graph.captured_tensor(tensor)
         if outer is None:
@@ -126,7 +126,7 @@ def _name(f: Any) -> str:
 def _gradients(
     f: Any, grad_fn: Callable[..., Any], grads: Sequence[Any], count: int, variables: Sequence[Any]
 ) -> list[Any]:
-    """What grad_fn makes, for the flat arguments and then for the variables."""
+    """Returns what grad_fn makes, for the flat arguments and then for the variables."""
     of_variables: list[Any] = []
     if variables:
         found, of_variables = grad_fn(*grads, variables=list(variables))

@@ -41,11 +41,11 @@ class _Forward:
         self.counter = self._find_counter()
 
     def is_invariant(self, i: int) -> bool:
-        """Whether loop variable i is the same in every iteration."""
+        """Returns whether loop variable i is the same in every iteration."""
         return original(self.body.outputs[i]) is self.body.inputs[i]
 
     def add_variable(self, start: Tensor, name: str) -> int:
-        """One more loop variable; its next value must follow as one more result of the body."""
+        """Returns one more loop variable; its next value must follow as one more result of the body."""
         for function in (self.cond, self.body):
             function.add_input(start.dtype, start.static_shape, name).handle = start.handle
         known = self.op.attrs["output_shapes"] or (None,) * len(self.op.inputs)
@@ -56,7 +56,7 @@ class _Forward:
         return len(self.op.inputs) - 1
 
     def _find_counter(self) -> int:
-        """The loop variable that counts iterations from 0; it is added where there is none."""
+        """Returns the loop variable that counts iterations from 0; it is added where there is none."""
         for i, (inner, after, start) in enumerate(
             zip(self.body.inputs, self.body.outputs, self.op.inputs, strict=True)
         ):
@@ -73,7 +73,7 @@ class _Forward:
         return position
 
     def accumulate(self, tensor: Tensor) -> Tensor:
-        """The loop's output that is the list of the tensor's values in all iterations."""
+        """Returns the loop's output that is the list of the tensor's values in all iterations."""
         for i, after in enumerate(self.body.outputs):
             if after.op.type == "TensorListPushBack" and after.op.inputs == (self.body.inputs[i], tensor):
                 return self.op.outputs[i]
@@ -96,7 +96,7 @@ class _Forward:
         return self.op.outputs[position]
 
     def finish(self) -> None:
-        """Has the loop run the copies, if they have more loop variables than what they are copies of."""
+        """Makes the loop run the copies, if they have more loop variables than what they are copies of."""
         if self._grown:
             functions = {"cond": self.cond, "body": self.body}
             graph = self.op.graph
@@ -153,7 +153,7 @@ class _BodyGradient(GradientFunction):
 
 
 def loop_gradient(op: Operation, *grads: Any) -> list[Any]:
-    """The gradient of While: a While with as many iterations."""
+    """Returns the gradient of While: a While with as many iterations."""
     forward = _Forward(op)
     with unchanged_on_error(op):
         live = _live_variables(forward, grads)
@@ -174,7 +174,7 @@ def loop_gradient(op: Operation, *grads: Any) -> list[Any]:
 
 
 def _live_variables(forward: _Forward, grads: Sequence[Any]) -> list[int]:
-    """The loop variables whose values at some iteration the results that have gradients depend on."""
+    """Returns the loop variables whose values at some iteration the results that have gradients depend on."""
     body = forward.body
     live = {i for i, g in enumerate(grads) if g is not None}
     while True:
@@ -186,14 +186,16 @@ def _live_variables(forward: _Forward, grads: Sequence[Any]) -> list[int]:
 
 
 def _start(op: Operation, i: int, grad: Any) -> Tensor:
-    """The gradient of loop variable i after the last iteration."""
+    """Returns the gradient of loop variable i after the last iteration."""
     if grad is not None:
         return convert_to_tensor(grad)
     return zeros_like(op.inputs[i] if op.inputs[i].dtype is resource else op.outputs[i])
 
 
 def _gradient_input(forward: _Forward, body: _BodyGradient, i: int, start: Tensor) -> Tensor:
-    """The gradient of loop variable i in an iteration, of the variable's shape there; the last one's may differ."""
+    """Returns the gradient of loop variable i in an iteration, of the variable's shape there;
+    the last one's may differ.
+    """
     variable = forward.body.inputs[i]
     shape = start.static_shape if variable.dtype is resource else variable.static_shape
     inner = body.add_input(start.dtype, shape, "grad")
@@ -202,7 +204,7 @@ def _gradient_input(forward: _Forward, body: _BodyGradient, i: int, start: Tenso
 
 
 def _iteration_gradients(forward: _Forward, live: Sequence[int], given: Sequence[Tensor]) -> list[Tensor]:
-    """The gradients of the loop variables before an iteration, given those after it."""
+    """Returns the gradients of the loop variables before an iteration, given those after it."""
     ys, xs = [forward.body.outputs[i] for i in live], [forward.body.inputs[i] for i in live]
     found = dense_gradients(ys, xs, given)
     # An iteration may change the shape of a variable, or the length of a list: zeros are those of the value before it.

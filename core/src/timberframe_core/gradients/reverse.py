@@ -96,7 +96,7 @@ def _as_list(values: Any) -> list[Any]:
 
 
 def _element(value: Any) -> Tensor:
-    """The tensor to differentiate: of a variable its handle, so that all its reads count."""
+    """Returns the tensor to differentiate: of a variable its handle, so that all its reads count."""
     handle = getattr(value, "handle", None)
     if isinstance(handle, Tensor):
         return handle
@@ -106,12 +106,14 @@ def _element(value: Any) -> Tensor:
 
 
 def _within(tensor: Tensor, graph: Graph) -> Tensor:
-    """The tensor itself; of one that a function body has captured, the original."""
+    """Returns the tensor itself; of one that a function body has captured, the original."""
     return _source(tensor) if tensor.graph is not graph else tensor
 
 
 def is_differentiable(tensor: Tensor) -> bool:
-    """Whether gradients flow through a tensor: through lists and variables, unless they are known to hold integers."""
+    """Returns whether gradients flow through a tensor: through lists and variables, unless they
+    are known to hold integers.
+    """
     dtype = tensor.dtype
     if dtype.base_dtype.name in ("resource", "variant"):
         held = None if tensor.handle is None else tensor.handle[0]
@@ -160,7 +162,7 @@ def _zeros(x: Tensor) -> Tensor:
 
 
 def _source(tensor: Tensor) -> Tensor:
-    """The outer tensor that an input of a function body stands for, however many bodies lie between."""
+    """Returns the outer tensor that an input of a function body stands for, however many bodies lie between."""
     graph = tensor.graph
     while isinstance(graph, FuncGraph) and tensor.op.op_def.role == "placeholder":
         outer = graph.captured_tensor(tensor)
@@ -183,14 +185,16 @@ class _Backward:
         self.order = order
 
     def _follow(self, tensor: Tensor) -> Tensor:
-        """The tensor to walk on to: a captured input of a body gives the original unless it is a source itself."""
+        """Returns the tensor to walk on to: a captured input of a body gives the original
+        unless it is a source itself.
+        """
         return tensor if tensor in self.xs else _source(tensor)
 
     def _inputs(self, op: Operation) -> Iterable[Tensor]:
         return (self._follow(t) for t in op.inputs)
 
     def _order(self) -> list[Operation]:
-        """The operations that ys depend on, each after its inputs; nothing that only a stop depends on."""
+        """Returns the operations that ys depend on, each after its inputs; nothing that only a stop depends on."""
         order: list[Operation] = []
         seen: set[Operation] = set()
         for y in self.ys:
@@ -209,7 +213,7 @@ class _Backward:
         return order
 
     def _connected(self, order: Sequence[Operation]) -> set[Operation]:
-        """Those among them from which a path of differentiable tensors leads to a source."""
+        """Returns those among them from which a path of differentiable tensors leads to a source."""
         connected: set[Operation] = set()
         for op in order:
             stops = isinstance(op.gradient, NotDifferentiable)
@@ -218,7 +222,7 @@ class _Backward:
         return connected
 
     def _wanted(self, tensor: Tensor, connected: set[Operation]) -> bool:
-        """Whether a gradient of this tensor is of use."""
+        """Returns whether a gradient of this tensor is of use."""
         if not is_differentiable(tensor):
             return False
         return tensor in self.xs or (tensor not in self.stops and tensor.op in connected)
@@ -271,13 +275,17 @@ def gradients_through(
 def backpropagate(
     ys: Sequence[Tensor], xs: Sequence[Tensor], seeds: Sequence[Gradient | None]
 ) -> list[Gradient | None]:
-    """The gradients of xs, given those of ys, added to the current graph, which may be another one than that of ys."""
+    """Returns the gradients of xs, given those of ys, added to the current graph, which may be
+    another one than that of ys.
+    """
     found = _Backward(ys, set(xs), set()).run(seeds)
     return [found.get(x) for x in xs]
 
 
 def input_gradients(op: Any, totals: Sequence[Gradient | None]) -> list[Any]:
-    """What the gradient function of an operation, or of the record of one, makes of the gradients of its outputs."""
+    """Returns what the gradient function of an operation, or of the record of one, makes of the
+    gradients of its outputs.
+    """
     gradient = op.gradient
     if (gradient is None or isinstance(gradient, MissingGradient)) and is_registered(op.type):
         gradient = gradient_named(op.type)
@@ -296,7 +304,7 @@ def input_gradients(op: Any, totals: Sequence[Gradient | None]) -> list[Any]:
 
 
 def _given(op: Any, totals: Sequence[Gradient | None]) -> Sequence[Any]:
-    """The gradients of the outputs in the form that the gradient function of the operation takes."""
+    """Returns the gradients of the outputs in the form that the gradient function of the operation takes."""
     if not (op.op_def.gradient_takes_slices and op.gradient is op.op_def.gradient):
         totals = [None if g is None else convert_to_tensor(g) for g in totals]
     if _runs_functions(op):
@@ -305,7 +313,7 @@ def _given(op: Any, totals: Sequence[Gradient | None]) -> Sequence[Any]:
 
 
 def _runs_functions(op: Any) -> bool:
-    """Whether the operation calls functions; its gradient is given None for outputs without one."""
+    """Returns whether the operation calls functions; its gradient is given None for outputs without one."""
     return bool(op.op_def.function_attrs)
 
 
@@ -316,7 +324,7 @@ def _output_gradient(output: Tensor, total: Gradient | None) -> Any:
 
 
 def checked_gradient(op: Any, source: Tensor, grad: Any) -> Gradient:
-    """A gradient whose shape suits its input, with all that is known of that shape."""
+    """Returns a gradient whose shape suits its input, with all that is known of that shape."""
     if isinstance(grad, IndexedSlices):
         return grad
     tensor = convert_to_tensor(grad)
@@ -333,7 +341,7 @@ def checked_gradient(op: Any, source: Tensor, grad: Any) -> Gradient:
 
 
 def total_gradient(arrived: dict[Tensor, list[Gradient]], tensor: Tensor) -> Gradient | None:
-    """The sum of all gradients that arrived at a tensor; kept, so that they are added up once."""
+    """Returns the sum of all gradients that arrived at a tensor; kept, so that they are added up once."""
     parts = arrived.get(tensor)
     if not parts:
         return None
@@ -343,7 +351,7 @@ def total_gradient(arrived: dict[Tensor, list[Gradient]], tensor: Tensor) -> Gra
 
 
 def _sum_of_gradients(parts: Sequence[Gradient]) -> Gradient:
-    """The sum of gradients: rows side by side where all are IndexedSlices, else dense."""
+    """Returns the sum of gradients: rows side by side where all are IndexedSlices, else dense."""
     if not all(isinstance(p, IndexedSlices) for p in parts):
         total: Tensor = apply_op("AddN", [[convert_to_tensor(p) for p in parts]])
         return total

@@ -63,7 +63,7 @@ class Record:
         return self.operation.attrs
 
     def get_attr(self, name: str) -> Any:
-        """The attr's value; InvalidArgumentError for a name that the op does not have."""
+        """Returns the attr's value; InvalidArgumentError for a name that the op does not have."""
         return self.operation.get_attr(name)
 
 
@@ -89,11 +89,13 @@ class Tape:
             self.handles[tensor] = None
 
     def is_tracked(self, tensor: Tensor) -> bool:
-        """Whether operations on this tensor are recorded."""
+        """Returns whether operations on this tensor are recorded."""
         return tensor in self._tracked
 
     def wants(self, inputs: Iterable[Tensor], reads: bool) -> bool:
-        """Whether an operation on these inputs, which reads the variables among them or not, is to be recorded."""
+        """Returns whether an operation on these inputs, which reads the variables among them
+        or not, is to be recorded.
+        """
         tracked, found = self._tracked, False
         for tensor in inputs:
             if tensor in tracked:
@@ -110,7 +112,7 @@ class Tape:
 
 
 def reads_variables(op_def: OpDef) -> bool:
-    """Whether an op reads the variables among its inputs."""
+    """Returns whether an op reads the variables among its inputs."""
     return op_def.role == "read_variable" or bool(op_def.reads) or bool(op_def.function_attrs)
 
 
@@ -142,7 +144,9 @@ def record(
 def gradients_of_records(
     records: Sequence[Record], targets: Sequence[Tensor], sources: Sequence[Tensor], seeds: Sequence[Gradient | None]
 ) -> list[Gradient | None]:
-    """The gradients of the sources, given those of the targets; None where a target does not depend on a source."""
+    """Returns the gradients of the sources, given those of the targets; None where a target
+    does not depend on a source.
+    """
     arrived: dict[Tensor, list[Gradient]] = {}
     for target, seed in zip(targets, seeds, strict=True):
         if seed is not None:

@@ -48,14 +48,14 @@ def apply_op(
 
 
 def _add_functions(graph: Graph, value: Any) -> Any:
-    """The names of functions given as graphs, which the graph gets."""
+    """Returns the names of functions given as graphs, which the graph gets."""
     if isinstance(value, FuncGraph):
         return graph.add_function(value)
     return [_add_functions(graph, f) for f in value] if isinstance(value, list | tuple) else value
 
 
 def unpack_outputs(node: Operation) -> Result:
-    """What `apply_op` returns for a node."""
+    """Returns what `apply_op` returns for a node."""
     if not node.op_def.outputs:
         return node
     if len(node.op_def.outputs) == 1 and not node.op_def.outputs[0].is_list:
@@ -64,7 +64,7 @@ def unpack_outputs(node: Operation) -> Result:
 
 
 def flat_inputs(op_def: OpDef, label: str, inputs: Sequence[Any], attrs: dict[str, Any]) -> list[Tensor]:
-    """The flat input tensors; fills in the type and number attrs that they determine."""
+    """Returns the flat input tensors; fills in the type and number attrs that they determine."""
     if len(inputs) != len(op_def.inputs):
         wanted = ", ".join(a.name for a in op_def.inputs) or "none"
         raise InvalidArgumentError(f"{op_def.name} '{label}': called with {len(inputs)} inputs; it has {wanted}")
@@ -91,7 +91,7 @@ def flat_inputs(op_def: OpDef, label: str, inputs: Sequence[Any], attrs: dict[st
 
 
 def _known_dtype(value: Any, arg: ArgDef) -> DType | None:
-    """The dtype that a Tensor (or an object that stands for one) among the values fixes."""
+    """Returns the dtype that a Tensor (or an object that stands for one) among the values fixes."""
     for item in value if arg.is_list else (value,):
         dtype = getattr(item, "dtype", None)
         if isinstance(dtype, DType):
@@ -125,7 +125,7 @@ def _convert_arg(op_def: OpDef, label: str, arg: ArgDef, value: Any, attrs: Mapp
 
 
 def _preferred_dtype(op_def: OpDef, arg: ArgDef) -> DType | None:
-    """The type attr's default, which decides for values that would suit several dtypes."""
+    """Returns the type attr's default, which decides for values that would suit several dtypes."""
     attr = op_def.attrs.get(arg.type_attr or "")
     return None if attr is None or attr.required else attr.default
 
@@ -133,7 +133,7 @@ def _preferred_dtype(op_def: OpDef, arg: ArgDef) -> DType | None:
 def convert_to_tensor(
     value: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None, dtype_hint: Any = None
 ) -> Tensor:
-    """The tensor that `value` means: itself, what an object stands for, or a new Const.
+    """Returns the tensor that `value` means: itself, what an object stands for, or a new Const.
 
     dtype: what it must be; preferred_dtype (or dtype_hint): what it should be where its values allow that. A list with
     tensors in it is packed. Raises InvalidArgumentError where the value does not convert without loss of kind.
@@ -158,12 +158,12 @@ def convert_to_tensor(
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether `x` is a tensor or something that the library uses as one, such as a variable."""
+    """Returns whether `x` is a tensor or something that the library uses as one, such as a variable."""
     return isinstance(x, Tensor) or hasattr(x, "__tf_tensor__")
 
 
 def constant_op(array: np.ndarray, dtype: DType, name: str | None = None) -> Tensor:
-    """A Const node that holds a copy of the array, which its owner may go on to change."""
+    """Returns a Const node that holds a copy of the array, which its owner may go on to change."""
     graph: Any = get_default_graph()
     made: Tensor
     if graph.eager:
@@ -205,7 +205,8 @@ def _pack(value: Sequence[Any], dtype: DType | None, name: str | None) -> Tensor
 
 
 def to_array(value: Any, dtype: DType | None = None, preferred: Any = None) -> tuple[np.ndarray, DType]:
-    """A host array of the value and its dtype; Python floats become float32, Python integers int32 where they fit.
+    """Returns a host array of the value and its dtype; Python floats become float32, Python
+    integers int32 where they fit.
 
     Raises InvalidArgumentError for ragged lists, and for values that `dtype` cannot hold without a change of kind.
     """
@@ -271,7 +272,7 @@ def _default_dtype(value: Any, array: np.ndarray, preferred: DType | None) -> DT
 
 
 def _fits(array: np.ndarray, dtype: DType) -> bool:
-    """Whether an integer dtype holds all the integers."""
+    """Returns whether an integer dtype holds all the integers."""
     if not array.size or array.dtype.kind not in "iu" or dtype.numpy.kind not in "iu":
         return True
     limits = np.iinfo(dtype.numpy)

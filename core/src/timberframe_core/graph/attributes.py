@@ -20,7 +20,7 @@ MOST_TENSORS = 1 << 16
 
 
 def complete_attrs(op: OpDef, name: str, given: Mapping[str, Any], container: str = "") -> dict[str, Any]:
-    """Every attr of the op in the form that operations hold, defaults filled in.
+    """Returns every attr of the op in the form that operations hold, defaults filled in.
 
     container: of what a stateful op makes, where `given` names none. Raises InvalidArgumentError for an attr that is
     missing, unknown (unless its name begins with ``_``), of the wrong kind, or not allowed.
@@ -62,7 +62,7 @@ def complete_attrs(op: OpDef, name: str, given: Mapping[str, Any], container: st
 
 
 def normalise(op: OpDef, name: str, attr: AttrDef, value: Any) -> Any:
-    """One attr's value in the form that operations hold; raises InvalidArgumentError for the wrong kind."""
+    """Returns one attr's value in the form that operations hold; raises InvalidArgumentError for the wrong kind."""
     kind = attr.kind
     try:
         if kind.startswith("list("):

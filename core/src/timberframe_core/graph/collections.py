@@ -24,7 +24,9 @@ class Collections:
             self.add_to_collection(name, value)
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """A copy of the collection, with `scope` only the items whose name matches it as a regular expression."""
+        """Returns a copy of the collection, with `scope` only the items whose name matches
+        it as a regular expression.
+        """
         items = self._collections.get(_key(name), [])
         if scope is None:
             return list(items)
@@ -32,11 +34,11 @@ class Collections:
         return [x for x in items if re.match(pattern, getattr(x, "name", ""))]
 
     def get_collection_ref(self, name: Any) -> list[Any]:
-        """The collection itself."""
+        """Returns the collection itself."""
         return self._collections.setdefault(_key(name), [])
 
     def get_all_collection_keys(self) -> list[Any]:
-        """The names of all collections."""
+        """Returns the names of all collections."""
         return [k for k in self._collections if isinstance(k, str)]
 
     @property
@@ -50,5 +52,5 @@ class Collections:
 
 
 def _key(name: Any) -> Any:
-    """The name of a collection, which may be anything that can be the key of a dict."""
+    """Returns the name of a collection, which may be anything that can be the key of a dict."""
     return instance(name, Hashable, "name of a collection", "a str or another key")

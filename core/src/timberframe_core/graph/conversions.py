@@ -17,7 +17,7 @@ _conversions: list[tuple[int, tuple[type, ...], Conversion]] = []
 
 
 def register_tensor_conversion_function(base_type: Any, conversion_func: Conversion, priority: int = 100) -> None:
-    """Has `convert_to_tensor`, and so all that takes tensors, convert values of a type by a function.
+    """Makes `convert_to_tensor`, and so all that takes tensors, convert values of a type by a function.
 
     base_type: a type or a tuple of types. conversion_func: called with the value and the keywords dtype, name and
     as_ref; returns a tensor, of dtype where that is not None, or NotImplemented to leave the value to others. Functions
@@ -40,12 +40,12 @@ def register_tensor_conversion_function(base_type: Any, conversion_func: Convers
 
 
 def converts(value: Any) -> bool:
-    """Whether a function is registered for the type of a value."""
+    """Returns whether a function is registered for the type of a value."""
     return any(isinstance(value, types) for _, types, _ in _conversions)
 
 
 def tensor_of(value: Any, dtype: DType | None, name: str | None) -> Tensor | None:
-    """What a registered function makes of a value; None where there is none for it."""
+    """Returns what a registered function makes of a value; None where there is none for it."""
     for _, types, function in _conversions:
         if isinstance(value, types):
             made = function(value, dtype=dtype, name=name, as_ref=False)

@@ -35,7 +35,7 @@ class Evaluator(ABC):
 
     @abstractmethod
     def run(self, fetches: Any, feed_dict: Any = None) -> Any:
-        """The values of `fetches`."""
+        """Returns the values of `fetches`."""
 
 
 sessions = Defaults()
@@ -43,12 +43,14 @@ sessions = Defaults()
 
 
 def get_default_session() -> Any:
-    """The innermost session of `with session` or `as_default` in this thread, or None."""
+    """Returns the innermost session of `with session` or `as_default` in this thread, or None."""
     return sessions.stack[-1] if sessions.stack else None
 
 
 def default_session(session: Any, graph: Graph) -> Evaluator:
-    """The session to evaluate in: the one given, or the default; raises where it is missing or of another graph."""
+    """Returns the session to evaluate in: the one given, or the default; raises where it is
+    missing or of another graph.
+    """
     instance(session, (Evaluator, NoneType), "session", "a tf.Session")
     found: Evaluator | None = session or get_default_session()
     if found is None:

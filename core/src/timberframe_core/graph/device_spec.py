@@ -39,11 +39,11 @@ class DeviceSpec:
 
     @classmethod
     def from_string(cls, spec: str) -> DeviceSpec:
-        """The parts of a device string; raises InvalidArgumentError where it is malformed."""
+        """Returns the parts of a device string; raises InvalidArgumentError where it is malformed."""
         return _parse(spec)
 
     def to_string(self) -> str:
-        """The canonical string: the parts in their order, ``*`` for an open number."""
+        """Returns the canonical string: the parts in their order, ``*`` for an open number."""
         text = "" if self.job is None else f"/job:{self.job}"
         text += "" if self.replica is None else f"/replica:{self.replica}"
         text += "" if self.task is None else f"/task:{self.task}"
@@ -62,11 +62,11 @@ class DeviceSpec:
         )
 
     def replace(self, **parts: Any) -> Self:
-        """A copy with some parts changed."""
+        """Returns a copy with some parts changed."""
         return replace(self, **parts)
 
     def matches(self, device: DeviceSpec) -> bool:
-        """Whether `device`, a full name, is one that this spec allows: what it names must be equal."""
+        """Returns whether `device`, a full name, is one that this spec allows: what it names must be equal."""
         pairs = (
             (self.job, device.job),
             (self.replica, device.replica),
@@ -77,7 +77,7 @@ class DeviceSpec:
         return all(mine is None or mine == theirs for mine, theirs in pairs)
 
     def of_same_task(self) -> DeviceSpec:
-        """The spec of all devices of the job, replica and task that this one names."""
+        """Returns the spec of all devices of the job, replica and task that this one names."""
         return DeviceSpec(self.job, self.replica, self.task)
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ LOCAL_TASK = DeviceSpec("localhost", 0, 0)
 
 @lru_cache(1024)
 def full_name(text: str) -> str:
-    """The full name of a device: what its string leaves out of job, replica and task is this process."""
+    """Returns the full name of a device: what its string leaves out of job, replica and task is this process."""
     return LOCAL_TASK.make_merged_spec(_parse(text)).to_string()
 
 
@@ -132,18 +132,18 @@ def _number(word: str, text: str) -> int | None:
 
 @lru_cache(1024)
 def canonical_device(text: str) -> str:
-    """The canonical form of a device string; raises InvalidArgumentError where it is malformed."""
+    """Returns the canonical form of a device string; raises InvalidArgumentError where it is malformed."""
     return _parse(text).to_string()
 
 
 @lru_cache(4096)
 def merge_device(inner: str, outer: str) -> str:
-    """Two device strings as nested scopes merge: what `inner` leaves open is taken from `outer`."""
+    """Returns two device strings as nested scopes merge: what `inner` leaves open is taken from `outer`."""
     return _parse(outer).make_merged_spec(_parse(inner)).to_string()
 
 
 def device_in_scopes(entries: Sequence[Any], op: Operation) -> str:
-    """The device that blocks of `Graph.device`, the innermost last, request for an operation."""
+    """Returns the device that blocks of `Graph.device`, the innermost last, request for an operation."""
     merged = ""
     for entry in reversed(entries):
         if entry is None:

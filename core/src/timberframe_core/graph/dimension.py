@@ -31,7 +31,7 @@ class Dimension:
         return self._value
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether both may be the same size."""
+        """Returns whether both may be the same size."""
         size = _value(other)
         return self._value is None or size is None or self._value == size
 
@@ -41,7 +41,7 @@ class Dimension:
             raise InvalidArgumentError(f"Dimensions {self} and {Dimension(other)} are not compatible; they must agree")
 
     def merge_with(self, other: Any) -> Dimension:
-        """What is known when both are the same size; raises InvalidArgumentError where they contradict."""
+        """Returns what is known when both are the same size; raises InvalidArgumentError where they contradict."""
         self.assert_is_compatible_with(other)
         return Dimension(other if self._value is None else self._value)
 
@@ -94,7 +94,7 @@ class Dimension:
 
 
 def _value(given: Any) -> int | None:
-    """The size that a number, None or Dimension means; InvalidTypeError for anything else."""
+    """Returns the size that a number, None or Dimension means; InvalidTypeError for anything else."""
     if given is None or type(given) is int:
         return given
     if isinstance(given, Dimension):

@@ -107,7 +107,7 @@ class EagerTensor(Tensor):
     # The value
 
     def _on_host(self) -> np.ndarray:
-        """The array on the host, which must not be written to."""
+        """Returns the array on the host, which must not be written to."""
         if self.dtype is resource:
             raise InvalidTypeError(f"{self!r} is a handle and has no value; read the variable")
         home = self.spec.device
@@ -115,7 +115,7 @@ class EagerTensor(Tensor):
         return found
 
     def numpy(self) -> Any:
-        """The value as an array of its own; of a scalar as a NumPy scalar, or bytes."""
+        """Returns the value as an array of its own; of a scalar as a NumPy scalar, or bytes."""
         array = self._on_host()
         if self.dtype is variant:
             return array
@@ -179,12 +179,14 @@ class EagerTensor(Tensor):
     # Devices
 
     def cpu(self) -> Any:
-        """The tensor in the memory of the host."""
+        """Returns the tensor in the memory of the host."""
         graph: Any = self.spec.graph
         return graph.copy_to_host(self)
 
     def gpu(self, gpu_index: int = 0) -> Any:
-        """The tensor on an accelerator, the first by default; raises InvalidArgumentError where there is none."""
+        """Returns the tensor on an accelerator, the first by default; raises
+        InvalidArgumentError where there is none.
+        """
         graph: Any = self.spec.graph
         return graph.copy_to_accelerator(self, gpu_index)
 

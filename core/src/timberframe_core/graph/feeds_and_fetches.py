@@ -14,24 +14,24 @@ class FeedsAndFetches:
     _not_fetched: set[Tensor | Operation]
 
     def is_feedable(self, tensor: Any) -> bool:
-        """Whether a run may replace this value."""
+        """Returns whether a run may replace this value."""
         return tensor.graph is self and not is_handle(tensor) and tensor not in self._not_fed
 
     def is_fetchable(self, tensor_or_op: Any) -> bool:
-        """Whether a run can return this value, or run this operation."""
+        """Returns whether a run can return this value, or run this operation."""
         if isinstance(tensor_or_op, Tensor) and is_handle(tensor_or_op):
             return False
         return tensor_or_op.graph is self and tensor_or_op not in self._not_fetched
 
     def prevent_feeding(self, tensor: Tensor) -> None:
-        """Has runs refuse a value for this tensor."""
+        """Makes runs refuse a value for this tensor."""
         self._not_fed.add(tensor)
 
     def prevent_fetching(self, op: Operation) -> None:
-        """Has runs refuse to run this operation for its own sake, or to return what it makes."""
+        """Makes runs refuse to run this operation for its own sake, or to return what it makes."""
         self._not_fetched.update((op, *op.outputs))
 
 
 def is_handle(tensor: Tensor) -> bool:
-    """Whether it stands for a resource or a list, and has no value that a caller could give or get."""
+    """Returns whether it stands for a resource or a list, and has no value that a caller could give or get."""
     return tensor.dtype.name in ("resource", "variant")

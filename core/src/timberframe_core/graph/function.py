@@ -68,7 +68,7 @@ class FuncGraph(Graph):
             yield self
 
     def next_op_seed(self) -> int:
-        """The seed of a random op that has none of its own."""
+        """Returns the seed of a random op that has none of its own."""
         return super().next_op_seed() if self._own_seeds or self.outer is None else self.outer.next_op_seed()
 
     def add_input(self, dtype: DType, shape: Shape = None, name: str = "input") -> Tensor:
@@ -103,7 +103,7 @@ class FuncGraph(Graph):
         return self.capture(tensor)
 
     def capture(self, tensor: Tensor) -> Tensor:
-        """The input that stands for a tensor of a graph around this one."""
+        """Returns the input that stands for a tensor of a graph around this one."""
         inner = self.captures.get(tensor)
         if inner is None:
             if self.outer is None or not self._is_around(tensor):
@@ -119,7 +119,9 @@ class FuncGraph(Graph):
         return inner
 
     def _control_input(self, element: Any) -> Operation | None:
-        """Nothing inside can wait for an operation of a graph around this one; the node that runs the body does."""
+        """Returns None: nothing inside can wait for an operation of a graph around this one; the
+        node that runs the body does.
+        """
         if isinstance(element, Operation) and self._is_inside(element.graph):
             self.outer_control_inputs[element] = None
             return None
@@ -148,7 +150,7 @@ class FuncGraph(Graph):
         return self.captures.get(tensor, tensor)
 
     def captured_tensor(self, inner: Tensor) -> Tensor | None:
-        """The outer tensor that an input stands for; None for a declared input."""
+        """Returns the outer tensor that an input stands for; None for a declared input."""
         return next((outer for outer, stand_in in self.captures.items() if stand_in is inner), None)
 
     def _is_around(self, tensor: Tensor) -> bool:
@@ -161,7 +163,7 @@ class FuncGraph(Graph):
         return False
 
     def own_copy(self, tensor: Tensor) -> Tensor | None:
-        """The tensor of this function that a tensor is, or was copied to; None for all others."""
+        """Returns the tensor of this function that a tensor is, or was copied to; None for all others."""
         if tensor.graph is self or self.copy_of is None:
             return tensor if tensor.graph is self else None
         source, copies = self.copy_of
@@ -169,14 +171,14 @@ class FuncGraph(Graph):
         return None if found is None else copies.get(found)
 
     def _is_eager(self, op: Operation) -> bool:
-        """Whether this is the body of a traced function and `op` was made outside of it, in eager execution."""
+        """Returns whether this is the body of a traced function and `op` was made outside of it, in eager execution."""
         graph: Graph | None = self
         while isinstance(graph, FuncGraph) and graph is not op.graph:
             graph = graph.outer
         return graph is not None and graph.eager
 
     def _is_inside(self, other: Graph) -> bool:
-        """Whether `other` is one of the graphs that this body is in."""
+        """Returns whether `other` is one of the graphs that this body is in."""
         graph = self.outer
         while graph is not None and graph is not other:
             graph = graph.outer if isinstance(graph, FuncGraph) else None
@@ -193,7 +195,7 @@ class FuncGraph(Graph):
         return found if found is not None or self.outer is None else self.outer.find_function(name)
 
     def copy(self, name: str) -> FuncGraph:
-        """A function of another name that does the same; its operations have the names of those copied.
+        """Returns a function of another name that does the same; its operations have the names of those copied.
 
         All inputs are declared ones: which of them were captured is no longer known.
         """
@@ -217,7 +219,7 @@ def copy_operation(
     operations: Mapping[Operation, Operation],
     name: str | None = None,
 ) -> Operation:
-    """The same operation in another graph; `copies` has those of its inputs, and gets those of its outputs.
+    """Returns the same operation in another graph; `copies` has those of its inputs, and gets those of its outputs.
 
     operations: the copies of its control inputs. name: a free one, by default that of the operation.
     """
@@ -240,7 +242,9 @@ def copy_operation(
 
 
 def unique_function_name(graph: Graph, label: str, scoped: bool = True) -> str:
-    """A name, with the scopes in force unless `scoped` is false, that no function of the graph or around it has."""
+    """Returns a name, with the scopes in force unless `scoped` is false, that no function of
+    the graph or around it has.
+    """
     while isinstance(graph, FuncGraph) and graph.outer is not None:
         graph = graph.outer
     if graph.eager:  # which keeps no functions: those of one call may come from anywhere
@@ -277,11 +281,11 @@ def set_handles(outputs: Sequence[Tensor], bodies: Sequence[FuncGraph]) -> None:
 
 
 def outer_control_inputs(bodies: Iterable[FuncGraph]) -> list[Operation]:
-    """What the node that runs these bodies must wait for."""
+    """Returns what the node that runs these bodies must wait for."""
     return list(dict.fromkeys(op for body in bodies for op in body.outer_control_inputs))
 
 
 def stateful_variant(op: str, bodies: Iterable[FuncGraph]) -> str:
-    """The op's stateless form where no body changes or reads state."""
+    """Returns the op's stateless form where no body changes or reads state."""
     stateful = any(node.op_def.stateful for body in bodies for node in body.get_operations())
     return op if stateful else f"Stateless{op}"

@@ -17,7 +17,7 @@ class GradientOverrides:
 
     @contextmanager
     def gradient_override_map(self, op_type_map: Mapping[str, str]) -> Iterator[None]:
-        """Has operations made inside use registered gradients.
+        """Makes operations made inside use registered gradients.
 
         op_type_map: for names of ops the names of gradient functions, as `tf.RegisterGradient` was given them, or of
         other ops whose gradients these are.

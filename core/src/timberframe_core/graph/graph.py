@@ -70,7 +70,7 @@ class Graph(Collections, GradientOverrides, FeedsAndFetches):
         """How many random ops took a seed from the graph's alone."""
 
     def next_op_seed(self) -> int:
-        """The seed of a random op that has none of its own: the number of such ops made before."""
+        """Returns the seed of a random op that has none of its own: the number of such ops made before."""
         self.seeds_made += 1
         return self.seeds_made - 1
 
@@ -124,7 +124,7 @@ class Graph(Collections, GradientOverrides, FeedsAndFetches):
         self._by_name[op.name] = op
 
     def _own(self, tensor: Tensor, op_def: OpDef, name: str, inputs: Sequence[Tensor] = ()) -> Tensor:
-        """The tensor as one of this graph; function bodies override this to capture outer tensors."""
+        """Returns the tensor as one of this graph; function bodies override this to capture outer tensors."""
         if tensor.op.graph is not self:
             if tensor.eager:
                 return self.capture_value(tensor, f"{op_def.name} '{name}'")
@@ -137,12 +137,14 @@ class Graph(Collections, GradientOverrides, FeedsAndFetches):
         return tensor
 
     def capture_value(self, tensor: Tensor, where: str) -> Tensor:
-        """What stands in this graph for a tensor of eager execution; that of a `tf.function` has it as an input."""
+        """Returns what stands in this graph for a tensor of eager execution; that of a
+        `tf.function` has it as an input.
+        """
         rule = "feed it as an array, tensor.numpy(), or build the graph inside tf.function"
         raise WrongStateError(f"{where}: input {tensor!r} has a value already and the graph is for a Session; {rule}")
 
     def get_operations(self) -> list[Operation]:
-        """All operations in creation order."""
+        """Returns all operations in creation order."""
         return list(self._operations)
 
     def operations_from(self, index: int) -> list[Operation]:
@@ -150,7 +152,7 @@ class Graph(Collections, GradientOverrides, FeedsAndFetches):
         return self._operations[index:]
 
     def get_operation_by_name(self, name: str) -> Operation:
-        """The operation of this name; MissingNameError, which is a NotFoundError, if there is none."""
+        """Returns the operation of this name; MissingNameError, which is a NotFoundError, if there is none."""
         try:
             return self._by_name[_text(name, "name of an operation")]
         except KeyError:
@@ -159,7 +161,7 @@ class Graph(Collections, GradientOverrides, FeedsAndFetches):
             ) from None
 
     def get_tensor_by_name(self, name: str) -> Tensor:
-        """The tensor ``operation:index``; of a variable its value, also where the operation makes a handle."""
+        """Returns the tensor ``operation:index``; of a variable its value, also where the operation makes a handle."""
         base, colon, index = _text(name, "name of a tensor").rpartition(":")
         if not colon or not index.isdigit():
             raise InvalidArgumentError(f"tensor name {name!r}: has no output number; it must be '<operation>:<number>'")
@@ -171,7 +173,7 @@ class Graph(Collections, GradientOverrides, FeedsAndFetches):
         return value_of(op.outputs[int(index)], self._by_name)
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Tensor | Operation:
-        """The tensor or operation that `obj` (one of them, a name, or an object that stands for one) means."""
+        """Returns the tensor or operation that `obj` (one of them, a name, or an object that stands for one) means."""
         if isinstance(obj, Tensor | Operation):
             element: Tensor | Operation = value_of(obj, self._by_name) if isinstance(obj, Tensor) else obj
         elif isinstance(obj, str):
@@ -256,7 +258,7 @@ class Graph(Collections, GradientOverrides, FeedsAndFetches):
         return function.name
 
     def find_function(self, name: str) -> FuncGraph | None:
-        """The body of this name; function bodies also look in the graphs around them."""
+        """Returns the body of this name; function bodies also look in the graphs around them."""
         return self.functions.get(name)
 
     # Names
@@ -305,7 +307,7 @@ class Graph(Collections, GradientOverrides, FeedsAndFetches):
             self._scopes.name = old
 
     def get_name_scope(self) -> str:
-        """The current name scope, without the slash at its end."""
+        """Returns the current name scope, without the slash at its end."""
         return self._scopes.name.rstrip("/")
 
     # Placement and order
@@ -337,7 +339,7 @@ class Graph(Collections, GradientOverrides, FeedsAndFetches):
             self._scopes.container = before
 
     def has_device_scope(self) -> bool:
-        """Whether a `device` block of this thread surrounds new operations."""
+        """Returns whether a `device` block of this thread surrounds new operations."""
         return bool(self._scopes.devices)
 
     def _device_for(self, op: Operation) -> str:
@@ -362,7 +364,7 @@ class Graph(Collections, GradientOverrides, FeedsAndFetches):
             self._scopes.control.pop()
 
     def _control_input(self, element: Any) -> Operation | None:
-        """The operation of this graph to wait for; None where something else sees to it."""
+        """Returns the operation of this graph to wait for; None where something else sees to it."""
         found = self.as_graph_element(element)
         return found.op if isinstance(found, Tensor) else found
 
@@ -411,14 +413,16 @@ class Graph(Collections, GradientOverrides, FeedsAndFetches):
 
 
 def _how_to_reach(graph: Graph, rule: str) -> str:
-    """What to do about a tensor that is made in `graph` and used in another one, where `rule` says what must hold."""
+    """Returns what to do about a tensor that is made in `graph` and used in another one, where
+    `rule` says what must hold.
+    """
     if graph.is_body:
         return "it was made inside the body of a loop or branch; return it from there"
     return rule
 
 
 def _text(value: Any, what: str) -> str:
-    """The value, which must be a str."""
+    """Returns the value, which must be a str."""
     if not isinstance(value, str):
         raise InvalidTypeError(f"{what} is {value!r} of type {type(value).__name__}; a str is required")
     return value
@@ -429,7 +433,7 @@ _global_graph = Graph()
 
 
 def get_default_graph() -> Graph:
-    """The innermost graph of `as_default` in this thread, or else the global one."""
+    """Returns the innermost graph of `as_default` in this thread, or else the global one."""
     return _defaults.stack[-1] if _defaults.stack else _global_graph
 
 

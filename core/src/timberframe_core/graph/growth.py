@@ -98,7 +98,7 @@ def change_inputs(op: Operation, inputs: Sequence[Tensor], control_inputs: Seque
 
 
 def _in_order(operations: Sequence[Operation]) -> list[Operation] | None:
-    """The operations with inputs before those that use them, else as they were; None where they are a cycle."""
+    """Returns the operations with inputs before those that use them, else as they were; None where they are a cycle."""
     order: list[Operation] = []
     state: dict[Operation, bool] = {}  # whether it has its place
     for first in operations:

@@ -65,14 +65,14 @@ class IndexedSlices:
         return self.values.device
 
     def consumers(self) -> list[Operation]:
-        """The operations of the graph that have its values or indices as an input."""
+        """Returns the operations of the graph that have its values or indices as an input."""
         return [*dict.fromkeys([*self.values.consumers(), *self.indices.consumers()])]
 
     def __neg__(self) -> IndexedSlices:
         return IndexedSlices(apply_op("Neg", [self.values]), self.indices, self.dense_shape)
 
     def fetch_parts(self) -> Any:
-        """What a Session fetches for it, and how the values are put together."""
+        """Returns what a Session fetches for it, and how the values are put together."""
         parts = [self.values, self.indices, *([] if self.dense_shape is None else [self.dense_shape])]
         return parts, lambda found: IndexedSlicesValue(*found, *[None] * (3 - len(found)))
 

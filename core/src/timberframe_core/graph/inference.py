@@ -19,7 +19,7 @@ HOST_VALUE_ELEMENTS = 1024  # larger tensors are data, not shape arithmetic
 
 
 def arg_dtypes(args: Sequence[ArgDef], attrs: Mapping[str, Any]) -> list[DType]:
-    """The flat list of dtypes that a node's inputs or outputs have."""
+    """Returns the flat list of dtypes that a node's inputs or outputs have."""
     flat: list[DType] = []
     for arg in args:
         if arg.type_list_attr is not None:
@@ -31,12 +31,12 @@ def arg_dtypes(args: Sequence[ArgDef], attrs: Mapping[str, Any]) -> list[DType]:
 
 
 def output_dtypes(op: OpDef, name: str, attrs: Mapping[str, Any]) -> list[DType]:
-    """The dtype of each output."""
+    """Returns the dtype of each output."""
     return arg_dtypes(op.outputs, attrs)
 
 
 def arg_ranges(args: Sequence[ArgDef], attrs: Mapping[str, Any]) -> dict[str, range]:
-    """Which flat positions belong to each named input or output."""
+    """Returns which flat positions belong to each named input or output."""
     ranges, at = {}, 0
     for arg in args:
         if arg.type_list_attr is not None:
@@ -119,7 +119,7 @@ def _infer(op: Operation, with_values: bool) -> None:
 
 
 def element_handle(context: InferenceContext, i: int) -> tuple[DType | None, Shape] | None:
-    """The handle of output i. A list that its op says nothing about is like the lists that the op was given.
+    """Returns the handle of output i. A list that its op says nothing about is like the lists that the op was given.
 
     Functions may return any list, so what an op's functions return is checked by the caller.
     """
@@ -131,7 +131,7 @@ def element_handle(context: InferenceContext, i: int) -> tuple[DType | None, Sha
 
 
 def common_handle(handles: Iterable[tuple[DType | None, Shape] | None]) -> tuple[DType | None, Shape] | None:
-    """What is known of the elements of a list that may be any of several."""
+    """Returns what is known of the elements of a list that may be any of several."""
     known = [(None, None) if h is None else h for h in handles]
     dtypes = {dtype for dtype, _ in known}
     if len(dtypes) != 1 or None in dtypes:
@@ -140,7 +140,7 @@ def common_handle(handles: Iterable[tuple[DType | None, Shape] | None]) -> tuple
 
 
 def run_shape_function(context: InferenceContext, outputs: int) -> Sequence[Shape]:
-    """The op's shape function, with the errors of shape arithmetic put into the usual form."""
+    """Returns the op's shape function, with the errors of shape arithmetic put into the usual form."""
     try:
         result = context.op.shape(context)
     except InvalidArgumentError:

@@ -55,7 +55,7 @@ class Tensor(Operators):
         return TensorShape(self._shape)
 
     def get_shape(self) -> TensorShape:
-        """The known shape; TensorFlow 1's older spelling."""
+        """Returns the known shape; TensorFlow 1's older spelling."""
         return TensorShape(self._shape)
 
     def set_shape(self, shape: Any) -> None:
@@ -87,17 +87,17 @@ class Tensor(Operators):
         return self.shape.ndims
 
     def ref(self) -> Reference:
-        """What stands for the tensor itself in sets and dicts, also where `==` compares values."""
+        """Returns what stands for the tensor itself in sets and dicts, also where `==` compares values."""
         return Reference(self)
 
     experimental_ref = ref
 
     def consumers(self) -> list[Operation]:
-        """The operations of the graph that have this tensor as an input."""
+        """Returns the operations of the graph that have this tensor as an input."""
         return [op for op in self.graph.get_operations() if self in op.inputs]
 
     def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
-        """The value in `session`, or in the default session."""
+        """Returns the value in `session`, or in the default session."""
         return default_session(session, self.graph).run(self, feed_dict)
 
     def __bool__(self) -> bool:
@@ -140,7 +140,7 @@ class Tensor(Operators):
 
 
 def open_inputs(op: Operation) -> tuple[Tensor, ...]:
-    """The inputs without those that close a loop, the only ones that may be younger than the operation."""
+    """Returns the inputs without those that close a loop, the only ones that may be younger than the operation."""
     if op.op_def.role != "merge":
         return op.inputs
     return tuple(t for t in op.inputs if t.op.op_def.role != "next_iteration")
@@ -200,11 +200,11 @@ class Operation:
         return StackSummary.from_list([] if where is None else [FrameSummary(*where)])
 
     def values(self) -> tuple[Tensor, ...]:
-        """Its outputs, which messages of TensorFlow 1 list so."""
+        """Returns its outputs, which messages of TensorFlow 1 list so."""
         return self.outputs
 
     def colocation_groups(self) -> list[bytes]:
-        """The operations on whose device it is to be, itself where there are none: `loc:@<name>`, sorted."""
+        """Returns the operations on whose device it is to be, itself where there are none: `loc:@<name>`, sorted."""
         return sorted(f"loc:@{name}".encode() for name in self.colocation or (self.name,))
 
     if TYPE_CHECKING:  # it comes with timberframe_core.graphdef
@@ -213,7 +213,7 @@ class Operation:
         def node_def(self) -> Any: ...
 
     def get_attr(self, name: str) -> Any:
-        """The attr's value; raises InvalidArgumentError for a name that the op does not have."""
+        """Returns the attr's value; raises InvalidArgumentError for a name that the op does not have."""
         try:
             return self.attrs[name]
         except KeyError:

@@ -16,7 +16,7 @@ Operator = Callable[..., Tensor]
 
 
 def dtype_of(*values: Any) -> DType | None:
-    """The dtype of the first value that has one of its own."""
+    """Returns the dtype of the first value that has one of its own."""
     for value in values:
         dtype = getattr(value, "dtype", None)
         if isinstance(dtype, DType):
@@ -25,7 +25,9 @@ def dtype_of(*values: Any) -> DType | None:
 
 
 def _quotient_dtype(dtype: DType) -> DType | None:
-    """What truediv converts a dtype to before it divides: float32 holds 16 bits, wider integers need float64."""
+    """Returns what truediv converts a dtype to before it divides: float32 holds 16 bits,
+    wider integers need float64.
+    """
     if not dtype.is_integer:
         return None
     return float32 if dtype.size <= 2 else float64
@@ -53,7 +55,7 @@ def _quotient(x: Any, y: Any, name: str) -> Tensor:
 
 
 def convert_pair(x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    """Both operands as tensors; one without a dtype of its own takes the other's."""
+    """Returns both operands as tensors; one without a dtype of its own takes the other's."""
     dtype = dtype_of(x, y)
     first = convert_to_tensor(x, dtype if dtype_of(x) is None else None, name="x")
     second = convert_to_tensor(y, first.dtype.base_dtype if dtype_of(y) is None else None, name="y")
@@ -70,7 +72,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
-    """Whether exactly one of x and y holds, by element."""
+    """Returns whether exactly one of x and y holds, by element."""
     x, y = convert_to_tensor(x, "bool"), convert_to_tensor(y, "bool")
     either = apply_op("LogicalOr", [x, y])
     both = apply_op("LogicalAnd", [x, y])

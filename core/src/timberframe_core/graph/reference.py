@@ -14,7 +14,7 @@ class Reference:
         self._object = obj
 
     def deref(self) -> Any:
-        """The object."""
+        """Returns the object."""
         return self._object
 
     def __eq__(self, other: object) -> bool:

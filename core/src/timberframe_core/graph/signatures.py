@@ -15,7 +15,8 @@ _ANY_ONE = None
 
 
 def called_functions(op: Operation, graph: Graph | None = None) -> tuple[FuncGraph, ...]:
-    """The functions that the op's attrs name, in the order of the attrs. graph: to look in, by default the op's own.
+    """Returns the functions that the op's attrs name, in the order of the attrs. graph: to look
+    in, by default the op's own.
 
     Raises NotFoundError where one is missing, and InvalidArgumentError where its arguments or results are not those
     that the op has: nothing after this has to check them.
@@ -30,7 +31,7 @@ def called_functions(op: Operation, graph: Graph | None = None) -> tuple[FuncGra
 
 
 def named_functions(op: Operation, graph: Graph) -> tuple[FuncGraph, ...]:
-    """The functions that the op's attrs name, in the order of the attrs, whatever their arguments are."""
+    """Returns the functions that the op's attrs name, in the order of the attrs, whatever their arguments are."""
     return tuple(_find(graph, op, name) for name in op.op_def.functions(op.attrs))
 
 

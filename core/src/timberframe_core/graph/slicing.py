@@ -31,7 +31,7 @@ def strided_slice(
     var: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """What `input_[begin:end:strides, ...]` selects; see the op StridedSlice for the masks.
+    """Returns what `input_[begin:end:strides, ...]` selects; see the op StridedSlice for the masks.
 
     var: accepted for TensorFlow's signature; slices of variables cannot be assigned to.
     """
@@ -78,7 +78,7 @@ def index_dtype(values: list[Any]) -> DType:
 
 
 def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask", axis: int | None = None) -> Tensor:
-    """The slices of tensor at which mask holds; mask's shape is that of tensor from dimension `axis` on.
+    """Returns the slices of tensor at which mask holds; mask's shape is that of tensor from dimension `axis` on.
 
     mask: bools, or numbers, of which those hold that are not 0.
     """
@@ -100,7 +100,7 @@ def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask", axis
 
 
 def _sizes(x: Tensor) -> Tensor:
-    """The shape of x as a vector."""
+    """Returns the shape of x as a vector."""
     if is_static(x.static_shape):
         return convert_to_tensor(list(x.static_shape or ()), int32, "Shape")
     sizes: Tensor = apply_op("Shape", [x])
@@ -148,7 +148,7 @@ def _is_index(item: Any) -> bool:
 
 
 def _mixes_late_indices_with_ranges(items: tuple[Any, ...]) -> bool:
-    """Whether single indices that are tensors occur with ranges with bounds that are numbers.
+    """Returns whether single indices that are tensors occur with ranges with bounds that are numbers.
 
     One node for both would need its begin, and so the indices, before its output's size is known; two nodes, first the
     indices and then the ranges, do not, so that a loop over rows is planned once.
@@ -160,7 +160,7 @@ def _mixes_late_indices_with_ranges(items: tuple[Any, ...]) -> bool:
 
 
 def _indices(items: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The key with its ranges opened to whole dimensions and without new dimensions."""
+    """Returns the key with its ranges opened to whole dimensions and without new dimensions."""
     return tuple(slice(None) if isinstance(x, slice) else x for x in items if x is not newaxis)
 
 
@@ -171,7 +171,7 @@ def _is_mask(key: Any) -> bool:
 
 
 def _bound(tensor: Tensor, value: Any) -> Any:
-    """A Python integer, or a scalar integer tensor."""
+    """Returns a Python integer, or a scalar integer tensor."""
     if is_tensor(value):
         bound = convert_to_tensor(value)
         if not bound.dtype.is_integer or bound.static_shape not in (None, ()):

@@ -45,7 +45,7 @@ class SparseTensor:
 
     @classmethod
     def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
-        """The tensor of a SparseTensorValue; a SparseTensor is that one itself."""
+        """Returns the tensor of a SparseTensorValue; a SparseTensor is that one itself."""
         if isinstance(sparse_tensor_value, SparseTensor):
             return sparse_tensor_value
         return cls(*sparse_tensor_value)
@@ -82,7 +82,7 @@ class SparseTensor:
         self._declared = self.shape.merge_with(shape)
 
     def get_shape(self) -> TensorShape:
-        """The static shape of the whole tensor."""
+        """Returns the static shape of the whole tensor."""
         return self.shape
 
     @property
@@ -101,12 +101,13 @@ class SparseTensor:
         return self.values.name
 
     def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> SparseTensorValue:
-        """The arrays of its parts in `session`, or in the default session."""
+        """Returns the arrays of its parts in `session`, or in the default session."""
         found: SparseTensorValue = default_session(session, self.graph).run(self, feed_dict)
         return found
 
     def with_values(self, new_values: Any) -> SparseTensor:
-        """The tensor with the same elements and other values for them; new_values: of any dtype, one for each element.
+        """Returns the tensor with the same elements and other values for them; new_values: of any
+        dtype, one for each element.
 
         Raises InvalidArgumentError where it is known that they are not as many.
         """
@@ -119,12 +120,12 @@ class SparseTensor:
         return SparseTensor(self.indices, values, self.dense_shape)
 
     def consumers(self) -> list[Operation]:
-        """The operations of the graph that have one of its parts as an input."""
+        """Returns the operations of the graph that have one of its parts as an input."""
         found = [op for part in (self.indices, self.values, self.dense_shape) for op in part.consumers()]
         return [*dict.fromkeys(found)]
 
     def fetch_parts(self) -> Any:
-        """What a Session fetches for it, and how the values are put together."""
+        """Returns what a Session fetches for it, and how the values are put together."""
         parts: list[Tensor] = [self.indices, self.values, self.dense_shape]
         return parts, lambda found: SparseTensorValue(*found)
 

@@ -38,22 +38,22 @@ class TensorShape:
         return None if self._dims is None else list(self)
 
     def as_list(self) -> list[int | None]:
-        """The sizes; raises InvalidArgumentError for an unknown rank."""
+        """Returns the sizes; raises InvalidArgumentError for an unknown rank."""
         return list(self._known())
 
     def as_tuple(self) -> Shape:
-        """The plain form that shape functions work on."""
+        """Returns the plain form that shape functions work on."""
         return self._dims
 
     def num_elements(self) -> int | None:
-        """The number of elements, or None where a size is unknown."""
+        """Returns the number of elements, or None where a size is unknown."""
         if self._dims is None:
             return None
         sizes = [d for d in self._dims if d is not None]
         return shapes.num_elements(tuple(sizes)) if len(sizes) == len(self._dims) else None
 
     def is_fully_defined(self) -> bool:
-        """Whether every size is known."""
+        """Returns whether every size is known."""
         return shapes.is_static(self._dims)
 
     def assert_is_fully_defined(self) -> None:
@@ -62,7 +62,7 @@ class TensorShape:
             raise InvalidArgumentError(f"shape {self} is not fully defined; every size must be known")
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether one tensor could have both shapes."""
+        """Returns whether one tensor could have both shapes."""
         return shapes.compatible(self._dims, as_shape(other))
 
     def assert_is_compatible_with(self, other: Any) -> None:
@@ -73,7 +73,7 @@ class TensorShape:
             )
 
     def merge_with(self, other: Any) -> TensorShape:
-        """What is known when both describe one tensor; raises InvalidArgumentError where they contradict."""
+        """Returns what is known when both describe one tensor; raises InvalidArgumentError where they contradict."""
         wanted = as_shape(other)
         try:
             return TensorShape(shapes.merge(self._dims, wanted))
@@ -102,7 +102,7 @@ class TensorShape:
         return self
 
     def most_specific_compatible_shape(self, other: Any) -> TensorShape:
-        """The sizes in which both agree; unknown where they do not."""
+        """Returns the sizes in which both agree; unknown where they do not."""
         wanted = as_shape(other)
         if self._dims is None or wanted is None or len(self._dims) != len(wanted):
             return TensorShape(None)
@@ -119,7 +119,7 @@ class TensorShape:
         return self
 
     def concatenate(self, other: Any) -> TensorShape:
-        """The sizes of both, one after the other."""
+        """Returns the sizes of both, one after the other."""
         tail = as_shape(other)
         return TensorShape(None if self._dims is None or tail is None else self._dims + tail)
 
@@ -175,7 +175,7 @@ def _size(value: Any) -> int | None:
 
 
 def as_shape(value: Any) -> Shape:
-    """The plain shape for a TensorShape, a sequence of sizes (None or -1: unknown), one size, or None."""
+    """Returns the plain shape for a TensorShape, a sequence of sizes (None or -1: unknown), one size, or None."""
     if value is None:
         return None
     if isinstance(value, TensorShape):

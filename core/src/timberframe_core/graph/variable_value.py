@@ -17,7 +17,10 @@ READ = "Read/ReadVariableOp"
 
 
 def value_of(tensor: Tensor, operations: Mapping[str, Operation]) -> Tensor:
-    """The read that is the value of a variable's handle; any other tensor itself. operations: its graph's, by name."""
+    """Returns the read that is the value of a variable's handle; any other tensor itself.
+
+    operations: its graph's, by name.
+    """
     op = tensor.op
     if op.op_def.role != "variable":
         return tensor
@@ -26,7 +29,7 @@ def value_of(tensor: Tensor, operations: Mapping[str, Operation]) -> Tensor:
 
 
 def handle_of(tensor: Tensor) -> Tensor | None:
-    """The handle of the variable whose value this tensor is, None for any other tensor."""
+    """Returns the handle of the variable whose value this tensor is, None for any other tensor."""
     op = tensor.op
     if op.op_def.role != "read_variable" or not op.name.endswith(f"/{READ}"):
         return None
@@ -35,7 +38,9 @@ def handle_of(tensor: Tensor) -> Tensor | None:
 
 
 def changed_variable(tensor: Tensor) -> Tensor | None:
-    """The handle, or reference, of the variable whose value a tensor is after an update of it; None for all others."""
+    """Returns the handle, or reference, of the variable whose value a tensor is after an update
+    of it; None for all others.
+    """
     op = tensor.op
     if len(op.inputs) != 1:
         return None

@@ -10,21 +10,23 @@ from timberframe_core.graph.tensor_shape import TensorShape
 
 
 def as_graph_def(self: Graph, from_version: int | None = None, add_shapes: bool = False) -> Any:
-    """The GraphDef message of this graph; `add_shapes` writes what is known of the shapes of all outputs, too."""
+    """Returns the GraphDef message of this graph; `add_shapes` writes what is known of the
+    shapes of all outputs, too.
+    """
     from timberframe_core.graphdef.export import export_graph  # with protobuf, which only this needs
 
     return export_graph(self, add_shapes=add_shapes)
 
 
 def node_def(self: Operation) -> Any:
-    """The NodeDef message of this operation."""
+    """Returns the NodeDef message of this operation."""
     from timberframe_core.graphdef.export import export_node  # with protobuf, which only this needs
 
     return export_node(self)
 
 
 def as_proto(self: TensorShape) -> Any:
-    """The TensorShapeProto message of this shape."""
+    """Returns the TensorShapeProto message of this shape."""
     from timberframe_core.graphdef.tensors import encode_shape  # with protobuf, which only this needs
 
     return encode_shape(self.as_tuple())

@@ -47,7 +47,8 @@ _DECODE: Mapping[str, Callable[[Any], Any]] = {
 
 
 def decode_attr(proto: Any, kind: str, what: str, content: memoryview | None = None) -> Any:
-    """The value of an AttrValue that should hold `kind`; raises InvalidArgumentError, naming `what`, if it does not.
+    """Returns the value of an AttrValue that should hold `kind`; raises InvalidArgumentError,
+    naming `what`, if it does not.
 
     content: of a tensor whose message lacks it.
     """
@@ -67,7 +68,9 @@ def decode_attr(proto: Any, kind: str, what: str, content: memoryview | None = N
 
 
 def is_empty(proto: Any) -> bool:
-    """Whether an AttrValue holds what the defaults of optional attrs usually are: false, no text, no elements."""
+    """Returns whether an AttrValue holds what the defaults of optional attrs usually are:
+    false, no text, no elements.
+    """
     held = proto.WhichOneof("value")
     if held == "list":
         return not proto.list.ByteSize()
@@ -75,7 +78,9 @@ def is_empty(proto: Any) -> bool:
 
 
 def encode_attr(value: Any, kind: str, tensor_type: DType | None = None) -> Any:
-    """An AttrValue of this kind; `tensor_type` is the dtype of a tensor where it does not follow from the array."""
+    """Returns an AttrValue of this kind; `tensor_type` is the dtype of a tensor where it does
+    not follow from the array.
+    """
     proto = messages.AttrValue()
     if kind.startswith("list("):
         proto.list.SetInParent()
@@ -116,7 +121,7 @@ def _encode_scalar(kind: str, value: Any) -> Any:
 
 
 def kind_of(value: Any) -> str:
-    """The kind of an attr that no OpDef declares (its name begins with ``_``), from its Python value."""
+    """Returns the kind of an attr that no OpDef declares (its name begins with ``_``), from its Python value."""
     for kind, types in (("bool", bool), ("int", int), ("float", float), ("string", str | bytes), ("type", DType)):
         if isinstance(value, types):
             return kind

@@ -38,7 +38,7 @@ class _DamagedError(ValueError):
 
 
 def read_graph_def(graph_def: Any) -> tuple[Any, dict[str, memoryview]]:
-    """A GraphDef as a message, and by node the contents of constants that the message leaves out.
+    """Returns a GraphDef as a message, and by node the contents of constants that the message leaves out.
 
     graph_def: our message, TensorFlow's, or serialised bytes. A read-only buffer, as of a mapped file, must stay as it
     is while the arrays are used. Raises InvalidArgumentError for bytes that do not parse.
@@ -72,7 +72,9 @@ def _shortened(data: memoryview) -> tuple[bytes, dict[str, memoryview]]:
 
 
 def _without_content(data: memoryview, node: _Field) -> tuple[str, bytes, memoryview] | None:
-    """Name, message and content of a Const; None for other nodes, and for constants that list their elements."""
+    """Returns the name, message and content of a Const; None for other nodes, and for constants
+    that list their elements.
+    """
     fields = [*_fields(data, node.start, node.end)]
     if [bytes(data[f.start : f.end]) for f in fields if f.id == _OP] != [b"Const"]:
         return None
@@ -98,7 +100,7 @@ def _without_content(data: memoryview, node: _Field) -> tuple[str, bytes, memory
 
 
 def _fields(data: memoryview, at: int, end: int) -> Iterator[_Field]:
-    """The fields of the message from `at` to `end`."""
+    """Yields the fields of the message from `at` to `end`."""
     while at < end:
         begin = at
         tag, at = _varint(data, at, end)
@@ -118,7 +120,7 @@ def _fields(data: memoryview, at: int, end: int) -> Iterator[_Field]:
 
 
 def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
-    """A number, and where it ends."""
+    """Returns a number, and where it ends."""
     number = shift = 0
     while at < end and shift < 70:
         byte = data[at]
@@ -131,7 +133,7 @@ def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
 
 
 def _tagged(id: int, value: bytes) -> bytes:
-    """A field of bytes."""
+    """Returns a field of bytes."""
     size, head = len(value), bytearray([id << 3 | _BYTES])
     while size > 127:
         head.append(size & 127 | 128)

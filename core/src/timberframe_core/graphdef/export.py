@@ -19,7 +19,7 @@ PRODUCER = 2474
 
 
 def export_graph(graph: Graph, add_shapes: bool = False) -> Any:
-    """The GraphDef of a graph: nodes in creation order and the functions that they may call.
+    """Returns the GraphDef of a graph: nodes in creation order and the functions that they may call.
 
     add_shapes: also write each node's output shapes, as the attr `_output_shapes`.
     """
@@ -33,7 +33,7 @@ def export_graph(graph: Graph, add_shapes: bool = False) -> Any:
 
 
 def export_node(op: Operation) -> Any:
-    """The NodeDef of an operation."""
+    """Returns the NodeDef of an operation."""
     node = messages.NodeDef()
     _write_whole_node(node, op, add_shapes=False)
     return node
@@ -46,7 +46,7 @@ def _write_whole_node(node: Any, op: Operation, add_shapes: bool) -> None:
 
 
 def _write_node(node: Any, op: Operation, add_shapes: bool) -> None:
-    """Everything of a node but its inputs, which read differently in functions."""
+    """Writes everything of a node but its inputs, which read differently in functions."""
     node.name, node.op, node.device = op.name, op.type, op.device
     declared = op.op_def.attrs
     for key, value in op.attrs.items():
@@ -82,7 +82,7 @@ class _Names:
 
 
 def export_function(function: FuncGraph, add_shapes: bool = False) -> Any:
-    """The FunctionDef of a body; captured tensors are its last arguments."""
+    """Returns the FunctionDef of a body; captured tensors are its last arguments."""
     message = messages.FunctionDef()
     signature = message.signature
     signature.name = function.name

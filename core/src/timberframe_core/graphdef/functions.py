@@ -27,11 +27,13 @@ class Library:
         self._calls: dict[str, list[str]] = {}
 
     def called_by(self, protos: Iterable[Any]) -> set[str]:
-        """The functions that these nodes may run, directly or through other functions."""
+        """Returns the functions that these nodes may run, directly or through other functions."""
         return set(self.callees_first(self._named_in(protos)))
 
     def callees_first(self, names: Iterable[str]) -> list[str]:
-        """These functions and all that they may run; each stands after its callees, but for those that call it."""
+        """Returns these functions and all that they may run; each stands after its callees,
+        but for those that call it.
+        """
         order: list[str] = []
         seen: set[str] = set()
         for name in names:
@@ -49,7 +51,7 @@ class Library:
         return list(dict.fromkeys(order))
 
     def callers_of(self, names: Iterable[str]) -> set[str]:
-        """These functions and all that may run them."""
+        """Returns these functions and all that may run them."""
         callers: dict[str, list[str]] = {}
         for name in self.functions:
             for callee in self._calls_of(name):
@@ -67,7 +69,7 @@ class Library:
         return self._calls[name]
 
     def _named_in(self, protos: Iterable[Any]) -> list[str]:
-        """The functions that nodes name, as their op or in their attrs."""
+        """Returns the functions that nodes name, as their op or in their attrs."""
         found: set[str] = set()
         for proto in protos:
             names = [proto.op]
@@ -97,7 +99,7 @@ def import_functions(
 
 
 def import_function(graph: Graph, message: Any, op_defs: Mapping[str, OpDef], builder: Any) -> FuncGraph:
-    """A FunctionDef as a body; InvalidArgumentError names the function and what is wrong in it."""
+    """Returns a FunctionDef as a body; InvalidArgumentError names the function and what is wrong in it."""
     name = message.signature.name
     body = FuncGraph(name, graph)
     references: dict[str, Tensor] = {}

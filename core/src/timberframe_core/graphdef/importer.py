@@ -138,7 +138,7 @@ class _Importer:
             )
 
     def _map_values(self) -> None:
-        """Has a value that is mapped to a variable stand for what is read of it, as in `Graph.get_tensor_by_name`."""
+        """Makes a value that is mapped to a variable stand for what is read of it, as in `Graph.get_tensor_by_name`."""
         handles = {f"{n.name}:0": n.name for n in self.message.node if self.mapping and n.op == "VarHandleOp"}
         for key, name in handles.items():
             value = self.mapping.get(key)
@@ -154,7 +154,7 @@ class _Importer:
         return node.closes_loop(nodes.get(name)) and f"{name}:{index}" not in self.mapping
 
     def element(self, text: str) -> Element:
-        """The operation or tensor that a name of the GraphDef became."""
+        """Returns the operation or tensor that a name of the GraphDef became."""
         if not isinstance(text, str):
             raise InvalidArgumentError(f"return_elements: {text!r} is {type(text).__name__}; names are required")
         name, index = output_of(text)
@@ -174,7 +174,9 @@ class _Importer:
         return NodeBuilder(body, "", self.functions, self.producer_defaults, self.producer)
 
     def _find_ops(self) -> tuple[dict[str, OpDef], set[str]]:
-        """The ops of all nodes, and the functions to import: those that nodes call, and others whose ops all exist."""
+        """Returns the ops of all nodes, and the functions to import: those that nodes call, and
+        others whose ops all exist.
+        """
         found: dict[str, OpDef] = {}
         missing: Counter[str] = Counter()
         wanted = self.library.called_by(self.message.node)

@@ -83,5 +83,5 @@ add_messages(PACKAGE, MESSAGES, ENUMS)
 
 
 def message(name: str, package: str = PACKAGE) -> Any:
-    """The class of a message, such as `GraphDef` or `OpDef.ArgDef`."""
+    """Returns the class of a message, such as `GraphDef` or `OpDef.ArgDef`."""
     return message_factory.GetMessageClass(_pool.FindMessageTypeByName(f"{package}.{name}"))

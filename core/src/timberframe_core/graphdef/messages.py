@@ -83,14 +83,16 @@ if not TYPE_CHECKING:  # else every name would be an attribute
 
 
 def format_text(message: Any) -> str:
-    """A message in protobuf's text form."""
+    """Returns a message in protobuf's text form."""
     from google.protobuf import text_format
 
     return text_format.MessageToString(message)
 
 
 def parse_text(data: bytes, kind: Any, what: str) -> Any:
-    """The message of class `kind` that protobuf's text form says; InvalidArgumentError where it is no such text."""
+    """Returns the message of class `kind` that protobuf's text form says; InvalidArgumentError
+    where it is no such text.
+    """
     from google.protobuf import text_format
 
     try:

@@ -44,7 +44,7 @@ class Node:
     waits_for: set[str] = field(default_factory=set)
 
     def closes_loop(self, source: Node | None) -> bool:
-        """Whether an input that `source` makes comes from the iteration before, as only such may."""
+        """Returns whether an input that `source` makes comes from the iteration before, as only such may."""
         return source is not None and self.op_def.role == "merge" and source.op_def.role == "next_iteration"
 
     def wait_for(self, data: Iterable[str], control: Iterable[str], nodes: Mapping[str, Node]) -> None:
@@ -54,7 +54,7 @@ class Node:
 
 
 def list_names(names: Iterable[str]) -> str:
-    """The first names, and how many more there are."""
+    """Returns the first names, and how many more there are."""
     found = list(names)
     more = f" and {len(found) - LISTED} more" if len(found) > LISTED else ""
     return ", ".join(found[:LISTED]) + more
@@ -92,7 +92,7 @@ def raise_missing(missing: Counter[str]) -> None:
 
 
 def split_inputs(proto: Any, op_def: OpDef) -> Node:
-    """The node with data and control inputs separated; control inputs must come last."""
+    """Returns the node with data and control inputs separated; control inputs must come last."""
     data: list[str] = []
     control: list[str] = []
     for text in proto.input:
@@ -110,7 +110,7 @@ def split_inputs(proto: Any, op_def: OpDef) -> Node:
 
 
 def colocated(proto: Any) -> list[str]:
-    """Names of the nodes with which a node is colocated."""
+    """Returns names of the nodes with which a node is colocated."""
     if "_class" not in proto.attr:
         return []
     return [text[5:].decode(errors="replace") for text in proto.attr["_class"].list.s if text.startswith(b"loc:@")]
@@ -123,7 +123,9 @@ def output_of(text: str) -> tuple[str, int]:
 
 
 def sort_nodes(nodes: Mapping[str, Node]) -> list[Node]:
-    """The nodes in an order in which inputs come first, otherwise as they were; InvalidArgumentError for a cycle."""
+    """Returns the nodes in an order in which inputs come first, otherwise as they were;
+    InvalidArgumentError for a cycle.
+    """
     names = list(nodes)
     position = {name: i for i, name in enumerate(names)}
     waiting = {name: len(node.waits_for) for name, node in nodes.items()}
@@ -149,7 +151,7 @@ def sort_nodes(nodes: Mapping[str, Node]) -> list[Node]:
 
 
 def _find_cycle(nodes: Mapping[str, Node], stuck: set[str]) -> list[str]:
-    """One cycle among the nodes that wait for each other, shortened to be readable."""
+    """Returns one cycle among the nodes that wait for each other, shortened to be readable."""
     path: dict[str, None] = {}
     name = min(stuck)
     while name not in path:
@@ -182,7 +184,7 @@ class NodeBuilder:
         self._inherits_device = graph.has_device_scope()
 
     def build(self, node: Node, inputs: Sequence[Tensor | None], control: Sequence[Operation]) -> Operation:
-        """One operation; its errors name the node.
+        """Returns one operation; its errors name the node.
 
         None stands for an input of a Merge that a later NextIteration makes; `Graph.close_loop` puts it in.
         """
@@ -219,7 +221,9 @@ class NodeBuilder:
         return op
 
     def _free_name(self, name: str) -> str:
-        """The node's name in the graph, with a number after it where the graph has another node of that name."""
+        """Returns the node's name in the graph, with a number after it where the graph has
+        another node of that name.
+        """
         full = self.prefix + name
         if full not in self.graph._by_name:
             return full
@@ -274,7 +278,7 @@ class NodeBuilder:
         return decode_attr(value, declared.kind, what, content)
 
     def _is_default(self, op: str, key: str, value: Any) -> bool:
-        """Whether an unknown attr holds the default of the op's producer, or what stands for "not used"."""
+        """Returns whether an unknown attr holds the default of the op's producer, or what stands for "not used"."""
         known = self.producer_defaults.get(op, {}).get(key)
         return known == value if known is not None else is_empty(value)
 

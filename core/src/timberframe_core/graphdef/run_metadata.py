@@ -10,7 +10,7 @@ from timberframe_core.graphdef import messages
 
 
 def run_metadata_message(trace: Mapping[str, Any] | None, partition_graphs: Sequence[Any]) -> Any:
-    """A RunMetadata message: how long each node of a trace took, by device, and graphs.
+    """Returns a RunMetadata message: how long each node of a trace took, by device, and graphs.
 
     trace: in the Trace Event format, as `RunMetadata.trace` has it. What is no node, such as a cluster, is left out.
     Times begin with the run.

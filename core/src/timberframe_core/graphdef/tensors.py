@@ -33,12 +33,12 @@ _FIELDS = {
 
 
 def value_field(dtype: DType) -> str:
-    """The TensorProto field that lists elements of this type one by one; small integers share `int_val`."""
+    """Returns the TensorProto field that lists elements of this type one by one; small integers share `int_val`."""
     return _FIELDS.get(dtype.name, "int_val")
 
 
 def encode_shape(shape: Shape) -> Any:
-    """A shape as a TensorShapeProto; unknown sizes are -1 there."""
+    """Returns a shape as a TensorShapeProto; unknown sizes are -1 there."""
     proto = messages.TensorShapeProto()
     if shape is None:
         proto.unknown_rank = True
@@ -49,7 +49,9 @@ def encode_shape(shape: Shape) -> Any:
 
 
 def decode_shape(proto: Any, what: str = "shape") -> Shape:
-    """A TensorShapeProto as a shape; raises InvalidArgumentError for sizes below -1 and products above 2^63 - 1."""
+    """Returns a TensorShapeProto as a shape; raises InvalidArgumentError for sizes below -1
+    and products above 2^63 - 1.
+    """
     if proto.unknown_rank:
         if len(proto.dim):
             raise InvalidArgumentError(f"{what}: has {len(proto.dim)} sizes and unknown rank; only one is possible")
@@ -65,7 +67,7 @@ def decode_shape(proto: Any, what: str = "shape") -> Shape:
 
 
 def make_ndarray(tensor: Any, what: str = "TensorProto", content: memoryview | None = None) -> np.ndarray:
-    """The array that a TensorProto holds; strings as an object array of bytes.
+    """Returns the array that a TensorProto holds; strings as an object array of bytes.
 
     A list of values that is shorter than the tensor repeats its last value; an empty one means zeros. Raises
     InvalidArgumentError for unknown dtypes and sizes and for contents of the wrong length, naming `what`. content: what
@@ -166,7 +168,10 @@ def _fill(values: np.ndarray, dtype: DType, shape: StaticShape) -> np.ndarray:
 
 
 def encode_array(array: np.ndarray, dtype: DType | None = None, compact: bool = True) -> Any:
-    """An array as a TensorProto, bit by bit: numbers as raw bytes. compact: one repeated value is written once."""
+    """Returns an array as a TensorProto, bit by bit: numbers as raw bytes.
+
+    compact: one repeated value is written once.
+    """
     dtype = dtype or as_dtype(array.dtype)
     if dtype is dtypes.variant or dtype is dtypes.resource:
         raise UnimplementedError(f"TensorProto: dtype is {dtype}; only numbers, booleans and strings can be written")
@@ -182,7 +187,7 @@ def encode_array(array: np.ndarray, dtype: DType | None = None, compact: bool = 
 
 
 def _is_splat(array: np.ndarray) -> bool:
-    """Whether all elements have the same bits (equal values do not suffice: -0 equals 0)."""
+    """Returns whether all elements have the same bits (equal values do not suffice: -0 equals 0)."""
     if not any(array.strides):
         return True
     if array.itemsize not in (1, 2, 4, 8):

@@ -8,5 +8,5 @@ from timberframe_core.plugin.contracts import Device
 
 
 def accelerators(devices: Iterable[Device], host: Device | None) -> list[Device]:
-    """Those that are neither the host nor another way to use the host's processor, in the order given."""
+    """Returns those that are neither the host nor another way to use the host's processor, in the order given."""
     return [d for d in devices if d is not host and not d.is_cpu]

@@ -37,6 +37,6 @@ class Allocator(Protocol):
     fail_at: int | None
 
     def allocate(self, nbytes: int) -> Buffer:
-        """A buffer; ResourceExhaustedError with what was asked, used and free when it does not fit."""
+        """Returns a buffer; ResourceExhaustedError with what was asked, used and free when it does not fit."""
 
     def statistics(self) -> AllocatorStatistics: ...

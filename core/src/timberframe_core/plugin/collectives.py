@@ -18,7 +18,7 @@ class CollectiveGroup(Protocol):
     size: int
 
     def exchange(self, data: bytes) -> list[bytes]:
-        """What each process gives, by rank; all must call it equally often. Each may give 4096 bytes at most.
+        """Returns what each process gives, by rank; all must call it equally often. Each may give 4096 bytes at most.
 
         UnimplementedError where the device of another process has failed, which this one must not catch.
         """
@@ -37,13 +37,13 @@ class Collective(Protocol):
         """For each array the sum over all processes, as a list; the arrays have one dtype."""
 
     def all_gather(self, array: Array) -> Pending:
-        """The arrays of all processes, one after the other along the first dimension."""
+        """Returns the arrays of all processes, one after the other along the first dimension."""
 
     def reduce_scatter(self, array: Array) -> Pending:
         """This process's part of the sum: one of as many equal parts along the first dimension as there are ranks."""
 
     def broadcast(self, array: Array, root: int) -> Pending:
-        """The array of the process of rank `root`."""
+        """Returns the array of the process of rank `root`."""
 
     def close(self) -> None:
         """Ends it, and at once what is under way, whose result() then raises: another process may have ended."""

@@ -140,7 +140,7 @@ class KernelNode:
         shape: tuple[int, ...] | None = None,
         dtype: np.dtype[Any] | None = None,
     ) -> bool:
-        """Has the launcher get, in place of an input, what `make` gives for it: packed weights, a table of them.
+        """Makes the launcher get, in place of an input, what `make` gives for it: packed weights, a table of them.
 
         It is made once a device for each constant and each version of a variable, however many nodes, shapes, runs and
         sessions use it, and dropped with the constant or when a new version commits. False where the input is neither,
@@ -287,7 +287,7 @@ class Device(Protocol):
     kernel with `suits`. The placer then asks about a few nodes of each op; otherwise about each node."""
 
     def supports(self, node: KernelNode) -> Support:
-        """None if it can run this node, a str that says why not, or DEPENDS.
+        """Returns None if it can run this node, a str that says why not, or DEPENDS.
 
         Asked while nodes are placed, those of bodies of loops too (see KernelNode.placing); where it answered DEPENDS
         again when all shapes are known, and then it must decide. Asked about a loop or branch, by `role(node.op)`, it
@@ -295,19 +295,21 @@ class Device(Protocol):
         """
 
     def kernel(self, node: KernelNode) -> KernelDef | None:
-        """The kernel that runs a node, which `Session.explain` shows; None where the device does so without one."""
+        """Returns the kernel that runs a node, which `Session.explain` shows; None where the
+        device does so without one.
+        """
 
     def compile(self, cluster: Cluster) -> Executable:
         """Prepares a cluster: the one way in which work reaches a device."""
 
     def copy_in(self, x: np.ndarray) -> Array:
-        """The device's copy of a host array of any strides; may be x itself where host_memory is set.
+        """Returns the device's copy of a host array of any strides; may be x itself where host_memory is set.
 
         Elsewhere x may change as soon as it returns: it waits until x is read, or copies x first.
         """
 
     def copy_out(self, a: Array) -> np.ndarray:
-        """A host copy; waits for pending work and raises its errors."""
+        """Returns a host copy; waits for pending work and raises its errors."""
 
     def start_copy_out(self, a: Array) -> Pending:
         """Starts what copy_out does, after the work that makes `a` and before work that is enqueued later."""
@@ -316,13 +318,17 @@ class Device(Protocol):
         """Is done when all work that was enqueued before it is; result() raises its errors."""
 
     def copy_from(self, source: Device, a: Array) -> Array | None:
-        """The same tensor on this device by a direct way from another one; None where it must go through the host."""
+        """Returns the same tensor on this device by a direct way from another one; None where it
+        must go through the host.
+        """
 
     def to_dlpack(self, a: Array) -> Any:
-        """An object with `__dlpack__`: a view of `a` where `dlpack_device` is set, else a host copy."""
+        """Returns an object with `__dlpack__`: a view of `a` where `dlpack_device` is set, else a host copy."""
 
     def from_dlpack(self, x: Any) -> Array:
-        """The tensor of an object with `__dlpack__` that lies on `dlpack_device`: a view that keeps it alive."""
+        """Returns the tensor of an object with `__dlpack__` that lies on `dlpack_device`: a
+        view that keeps it alive.
+        """
 
     def synchronize(self) -> None:
         """Waits for all pending work and raises its errors."""
@@ -355,13 +361,15 @@ class Device(Protocol):
         """Gives back what it holds; called once, when the process and its threads end, the device made last first."""
 
     def variable(self, name: str, number: int, dtype: DType) -> Variable:
-        """The state of a variable on this device, without a value if it is new; `number` gives the order of locks.
+        """Returns the state of a variable on this device, without a value if it is new; `number`
+        gives the order of locks.
 
         name: with its container, ``container:name``, where it has one.
         """
 
     def direct_call(self, executable: Executable, general: Callable[..., Any]) -> Callable[..., Any] | None:
-        """A function of host arrays that runs an executable of this device and returns its output, or a list of them.
+        """Returns a function of host arrays that runs an executable of this device and returns its
+        output, or a list of them.
 
         Only devices with `host_memory` are asked, about clusters without updates. The function calls `general` with the
         same arguments wherever they are not arrays of the cluster's inputs' dtypes and shapes, or its variables have no
@@ -379,7 +387,8 @@ class Device(Protocol):
         """
 
     def collective(self, group: CollectiveGroup) -> Collective:
-        """What carries out the collectives of a group on arrays of this device, without taking them to the host.
+        """Returns what carries out the collectives of a group on arrays of this device,
+        without taking them to the host.
 
         Called in all processes of the group, on devices with one `collective_library`, when it first has arrays on all
         of these devices; each may wait for the others. What it raises makes all of them go through the host.
@@ -431,7 +440,7 @@ class KernelDef:
     fallback: bool = False
 
     def accepts(self, attrs: Mapping[str, Any]) -> str | None:
-        """None if the type attrs are allowed, else which one is not."""
+        """Returns None if the type attrs are allowed, else which one is not."""
         for name, allowed in self.types.items():
             value = attrs.get(name)
             for dtype in value if isinstance(value, tuple) else (value,):

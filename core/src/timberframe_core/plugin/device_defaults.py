@@ -53,12 +53,12 @@ class DeviceDefaults:
         return ""
 
     def kernel(self: Any, node: KernelNode) -> KernelDef | None:
-        """The registered one that takes the node, of highest priority."""
+        """Returns the registered one that takes the node, of highest priority."""
         found: KernelDef | None = self.kernels.find(node)
         return found
 
     def start_copy_out(self: Any, a: Array) -> Pending:
-        """The copy is made when its result is asked for."""
+        """Returns a copy that is made when its result is asked for."""
         return Deferred(lambda: self.copy_out(a))
 
     def marker(self: Any) -> Pending:
@@ -66,22 +66,22 @@ class DeviceDefaults:
         return Deferred(self.synchronize)
 
     def copy_from(self, source: Any, a: Array) -> Array | None:
-        """None: tensors of other devices come through the host."""
+        """Returns None: tensors of other devices come through the host."""
         return None
 
     def to_dlpack(self: Any, a: Array) -> Any:
-        """A host copy."""
+        """Returns a host copy."""
         return self.copy_out(a)
 
     def from_dlpack(self: Any, x: Any) -> Array:
-        """A copy of what x holds in the host's memory."""
+        """Returns a copy of what x holds in the host's memory."""
         return self.copy_in(np.from_dlpack(x))
 
     def synchronize(self) -> None:
-        """Nothing is pending: a run has ended when it returns."""
+        """Does nothing: a run has ended when it returns."""
 
     def inject_failure(self: Any, kind: str) -> bool:
-        """The allocator's next allocation fails; the device can fail at nothing else."""
+        """Makes the allocator's next allocation fail; the device can fail at nothing else."""
         if kind == "allocation":
             self.allocator.fail_at = 0
         return kind == "allocation"
@@ -104,15 +104,15 @@ class DeviceDefaults:
         """There is nothing to give back."""
 
     def variable(self: Any, name: str, number: int, dtype: DType) -> Variable:
-        """One that holds its value itself, as long as the session has it."""
+        """Returns one that holds its value itself, as long as the session has it."""
         return Variable(name, number, self, dtype)
 
     def direct_call(self, executable: Any, general: Callable[..., Any]) -> Callable[..., Any] | None:
-        """None: every call takes the general way."""
+        """Returns None: every call takes the general way."""
         return None
 
     def host_call(self, work: bytes, inputs: Sequence[Any], cancel: CancelToken) -> Sequence[Any] | None:
-        """None: resources live in the process of their session."""
+        """Returns None: resources live in the process of their session."""
         return None
 
     def collective(self: Any, group: CollectiveGroup) -> Collective:

@@ -37,13 +37,15 @@ class Fusion:
 
 
 def is_elementwise(node: KernelNode) -> bool:
-    """Whether the node's op is elementwise: only such nodes are fused."""
+    """Returns whether the node's op is elementwise: only such nodes are fused."""
     op = None if node.inner else registry.find(node.op)
     return op is not None and op.elementwise
 
 
 def reduction(node: KernelNode) -> Reduction | None:
-    """How the node's op reduces its first input along axes, with which it may end a chain; None for other ops."""
+    """Returns how the node's op reduces its first input along axes, with which it may end a
+    chain; None for other ops.
+    """
     op = None if node.inner else registry.find(node.op)
     return None if op is None else op.reduction
 
@@ -52,7 +54,7 @@ Dim = tuple[int, tuple[int, ...]]  # size, and each operand's stride in elements
 
 
 def merged_dims(shapes: Sequence[tuple[int, ...]], out_shape: tuple[int, ...]) -> list[Dim]:
-    """The dimensions of a result that operands broadcast to, innermost first, with as few as describe the walk.
+    """Returns the dimensions of a result that operands broadcast to, innermost first, with as few as describe the walk.
 
     Dimensions of size 1 are left out; neighbours that all operands walk alike are one.
     """

@@ -191,17 +191,17 @@ class HostCall(Protocol):
         """Key of the resource that a handle among the inputs means; index counts the handles alone."""
 
     def uninitialized(self, index: int = 0) -> FailedPreconditionError:
-        """The error of an op that needs the value of a variable which has none; index: which of the handles."""
+        """Returns the error of an op that needs the value of a variable which has none; index: which of the handles."""
 
     def function(self, index: int = 0, handles: Mapping[int, str] | None = None) -> HostFunction:
-        """A function that the attrs of the node name, to be called by the op; index: which of them.
+        """Returns a function that the attrs of the node name, to be called by the op; index: which of them.
 
         handles: what those of its inputs that are handles mean, by their positions among all its inputs.
         UnimplementedError in a worker, which has no graph.
         """
 
     def error(self, message: str, kind: type[OpError] = InvalidArgumentError) -> OpError:
-        """An error to raise, `message` being ``<fact with the actual values>; <what is required>``."""
+        """Returns an error to raise, `message` being ``<fact with the actual values>; <what is required>``."""
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ class HostOp:
     shared: bool = False
 
     def located_inputs(self, definition: OpDef, attrs: Attrs) -> frozenset[int]:
-        """Positions of the inputs of a node that arrive as pairs (array, device)."""
+        """Returns positions of the inputs of a node that arrive as pairs (array, device)."""
         if not self.located:
             return frozenset()
         ranges = arg_ranges(definition.inputs, attrs)
@@ -277,5 +277,5 @@ def unregister(name: str) -> None:
 
 
 def find_host_op(name: str) -> HostOp | None:
-    """What was registered for an op, None if nobody has."""
+    """Returns what was registered for an op, None if nobody has."""
     return _registered.get(name)

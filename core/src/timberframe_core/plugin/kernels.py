@@ -122,7 +122,7 @@ class KernelRegistry:
             self._generated.add(op)
 
     def find(self, node: KernelNode) -> KernelDef | None:
-        """The kernel for a node of its device, or None: of those that take it, the one of highest priority.
+        """Returns the kernel for a node of its device, or None: of those that take it, the one of highest priority.
 
         It has the label of the node's attr `_kernel`. While the node is placed, shapes may still decide against it.
         """
@@ -136,7 +136,7 @@ class KernelRegistry:
         return found
 
     def supports(self, node: KernelNode) -> Support:
-        """What `Device.supports` answers for a device that runs what kernels are registered for."""
+        """Returns what `Device.supports` answers for a device that runs what kernels are registered for."""
         depends = False
         for kernel in self._accepting(node):
             why = None if kernel.suits is None else self._suits(kernel, node)
@@ -146,27 +146,27 @@ class KernelRegistry:
         return DEPENDS if depends else "; ".join(self.rejections(node)) or "no kernel is registered"
 
     def looks_closer(self, op: str) -> bool:
-        """Whether a kernel of the op is chosen by more than type attrs and label, on any device."""
+        """Returns whether a kernel of the op is chosen by more than type attrs and label, on any device."""
         self._generate(op)
         return op in self._choosy
 
     def covering(self, device_type: str) -> Mapping[str, Sequence[KernelDef]]:
-        """The kernels of a device type that cover several nodes, by the op of the last: the largest first."""
+        """Returns the kernels of a device type that cover several nodes, by the op of the last: the largest first."""
         return self._covering.get(device_type, {})
 
     def refusal(self, kernel: KernelDef, node: KernelNode) -> Support:
-        """Why one certain kernel does not take a node, None if it does; DEPENDS while the node is placed."""
+        """Returns why one certain kernel does not take a node, None if it does; DEPENDS while the node is placed."""
         wanted = _wanted_label(node.attrs)
         if kernel.label != wanted:
             return f"label is {kernel.label!r}, wanted {wanted!r}"
         return kernel.accepts(node.attrs) or (None if kernel.suits is None else self._suits(kernel, node))
 
     def plugin_of(self, kernel: KernelDef) -> str:
-        """The name of the plugin that a kernel came from, "" for one that was registered without."""
+        """Returns the name of the plugin that a kernel came from, "" for one that was registered without."""
         return self._plugins.get(id(kernel), "")
 
     def _accepting(self, node: KernelNode) -> tuple[KernelDef, ...]:
-        """The kernels for the node's op, type attrs and label, by falling priority."""
+        """Returns the kernels for the node's op, type attrs and label, by falling priority."""
         op, attrs, device_type = node.op, node.attrs, node.device.type
         if op not in self._generated:
             self._generate(op)
@@ -183,7 +183,7 @@ class KernelRegistry:
             return found
 
     def _suits(self, kernel: KernelDef, node: KernelNode) -> Support:
-        """What the kernel's `suits` answers; its exceptions name plugin and kernel."""
+        """Returns what the kernel's `suits` answers; its exceptions name plugin and kernel."""
         assert kernel.suits is not None
         if node.placing and any(v.shape == UNKNOWN_RANK for v in (*node.inputs, *node.outputs)):
             return DEPENDS
@@ -207,7 +207,7 @@ class KernelRegistry:
         return f"{node.op} '{node.name}': suits of kernel {kernel.origin()}{plugin}"
 
     def rejections(self, node: KernelNode) -> list[str]:
-        """Why each kernel of the op on the node's device type cannot be used, for messages."""
+        """Returns why each kernel of the op on the node's device type cannot be used, for messages."""
         kernels = self._table.get((node.op, node.device.type), ())
         found = ((k, self.refusal(k, node)) for k in kernels)
         return [f"{k.origin()}: {why}" for k, why in found if isinstance(why, str)]
@@ -218,7 +218,7 @@ class KernelRegistry:
         return sorted({device for name, device in self._table if name == op})
 
     def kernels(self, op: str | None = None) -> Sequence[KernelDef]:
-        """Every kernel, by op and device, or those of one op, which are generated where need be."""
+        """Returns every kernel, by op and device, or those of one op, which are generated where need be."""
         if op is not None:
             self._generate(op)
         return [k for key in sorted(self._table) for k in self._table[key] if op in (None, k.op)]
@@ -251,7 +251,9 @@ def only(registry: KernelRegistry, kernel: KernelDef) -> Iterator[None]:
 
 
 def of_plugins(registry: KernelRegistry, plugins: Collection[str]) -> KernelRegistry:
-    """A registry of what these plugins gave to another one, and of what was registered there without a plugin."""
+    """Returns a registry of what these plugins gave to another one, and of what was
+    registered there without a plugin.
+    """
     part, wanted = KernelRegistry(), {*plugins, ""}
     with registry._lock:
         for key, kernels in registry._table.items():
@@ -303,7 +305,7 @@ def _check_inplace(kernel: KernelDef) -> None:
 
 
 def _input_count(kernel: KernelDef) -> int | None:
-    """Number of the inputs of the kernel's nodes; None where a list is among them."""
+    """Returns the number of the inputs of the kernel's nodes; None where a list is among them."""
     if not kernel.covers:
         return registry.input_count(kernel.op)
     parts = {part.name for part in kernel.covers}
@@ -311,12 +313,14 @@ def _input_count(kernel: KernelDef) -> int | None:
 
 
 def _type_attrs(op: str) -> tuple[str, ...] | None:
-    """The type attrs of a kernel's op; None where that is a vendor's and its package is absent."""
+    """Returns the type attrs of a kernel's op; None where that is a vendor's and its package is absent."""
     return None if ">" in op and registry.find(op) is None else registry.type_attrs(op)
 
 
 def _checked_pattern(kernel: KernelDef) -> tuple[str, ...]:
-    """The type attrs of the last op; NotFoundError for an unknown op, InvalidArgumentError for a wrong pattern."""
+    """Returns the type attrs of the last op; NotFoundError for an unknown op,
+    InvalidArgumentError for a wrong pattern.
+    """
     head = "covers"
     if ">" not in kernel.op or registry.find(kernel.op) is not None:
         raise InvalidArgumentError(f"{head} nodes as {kernel.op!r}; a name of its own, 'Vendor>Name', is required")

@@ -131,7 +131,7 @@ class PluginRegistry:
             return [p for p in chosen if p.loaded]
 
     def kernels_of(self, plugins: Iterable[Plugin]) -> KernelRegistry:
-        """The kernels that sessions of these plugins have, whatever plugins other sessions have loaded."""
+        """Returns the kernels that sessions of these plugins have, whatever plugins other sessions have loaded."""
         names = frozenset(p.name for p in plugins)
         with self._lock:
             if names.issuperset(p.name for p in self.plugins.values() if p.failure is None):
@@ -164,7 +164,7 @@ class PluginRegistry:
             self._changed()
 
     def _changed(self) -> None:
-        """Has sessions that are made from now on look at the plugins again."""
+        """Makes sessions that are made from now on look at the plugins again."""
         self._parts.clear()
         self.generation += 1
 
@@ -175,7 +175,7 @@ class PluginRegistry:
             self.plugins[name].failure = InternalError(reason)
 
     def failures(self, selection: Iterable[str] | None = ()) -> Mapping[str, BaseException]:
-        """The first exception of each plugin that cannot be used, and of devices that could not be made.
+        """Returns the first exception of each plugin that cannot be used, and of devices that could not be made.
 
         selection: looks at these plugins alone, see `selected`; empty for all.
         """
@@ -185,7 +185,7 @@ class PluginRegistry:
         return found
 
     def left_out(self, selection: Iterable[str] | None) -> Mapping[str, str]:
-        """Names of the installed plugins that a selection leaves out, each with the setting that does so."""
+        """Returns names of the installed plugins that a selection leaves out, each with the setting that does so."""
         chosen = selected(self.plugins, selection)
         environment = f"{SELECTION_VARIABLE}={os.environ.get(SELECTION_VARIABLE, '')}"
         setting = environment if selection is None else "SessionConfig.plugins"
@@ -205,7 +205,7 @@ class PluginRegistry:
             watch(None)
 
     def _import(self, plugin: Plugin) -> object | None:
-        """The plugin's module; None, with the exception kept, where it does not load."""
+        """Returns the plugin's module; None, with the exception kept, where it does not load."""
         assert plugin.entry is not None
         try:
             check_api(plugin.entry.dist)
@@ -217,7 +217,7 @@ class PluginRegistry:
             return None
 
     def _contribution(self, plugin: Plugin, module: object) -> tuple[pluggy.PluginManager, list[KernelDef]]:
-        """The plugin's checked hooks and its kernels; no kernels, with the exception kept, where one raises."""
+        """Returns the plugin's checked hooks and its kernels; no kernels, with the exception kept, where one raises."""
         manager = pluggy.PluginManager("timberframe")
         try:
             plugin.contract = checked_contract(module, plugin.package)
@@ -232,7 +232,7 @@ class PluginRegistry:
             return manager, []
 
     def _accept(self, plugin: Plugin, manager: pluggy.PluginManager, kernels: list[KernelDef]) -> None:
-        """All or nothing: takes the plugin's kernels and passes together, or leaves it out."""
+        """Takes the plugin's kernels and passes together, or leaves it out."""
         if plugin.failure is not None:
             return
         try:
@@ -252,7 +252,8 @@ class PluginRegistry:
     def make_devices(
         self, plugin: Plugin, config: Mapping[str, Any], kernels: KernelRegistry | None = None
     ) -> list[Device]:
-        """The plugin's devices; none where it raises, and its exception is kept. kernels: what they have, None for all.
+        """Returns the plugin's devices; none where it raises, and its exception is kept. kernels:
+        what they have, None for all.
 
         InvalidArgumentError is raised on: by it a plugin refuses the session's settings.
         """
@@ -314,7 +315,7 @@ def _check_marks(manager: pluggy.PluginManager, module: object) -> None:
 
 
 def selected(plugins: Mapping[str, Plugin], selection: Iterable[str] | None) -> list[Plugin]:
-    """The plugins that a selection such as ``cpu,-cuda`` means; None takes the environment's, or all.
+    """Returns the plugins that a selection such as ``cpu,-cuda`` means; None takes the environment's, or all.
 
     Names without a minus, if there are any, are the only ones used; names with one are left out.
     """
@@ -333,7 +334,7 @@ def selected(plugins: Mapping[str, Plugin], selection: Iterable[str] | None) -> 
 
 
 def checked_contract(module: object, package: str = "") -> tuple[int, int] | None:
-    """The version of the contract that a plugin's module is written for, None where it names none.
+    """Returns the version of the contract that a plugin's module is written for, None where it names none.
 
     InternalError where that is another contract than this one: see CONTRACT. package: the plugin's name and version.
     """

@@ -15,7 +15,7 @@ UNIT_KERNELS = frozenset({"Identity"})
 
 @lru_cache(maxsize=4096)
 def role(op: str) -> Role | None:
-    """The role of an op, such as "loop" for those that run their `inner` clusters as While does."""
+    """Returns the role of an op, such as "loop" for those that run their `inner` clusters as While does."""
     definition = registry.find(op)
     return None if definition is None else definition.role
 
@@ -32,7 +32,7 @@ def _positions(op: str, count: int) -> tuple[int, ...] | None:
 
 
 def passed_inputs(node: KernelNode) -> tuple[int, ...]:
-    """Positions of the inputs that a launcher receives: all but the op's `shape` inputs."""
+    """Returns positions of the inputs that a launcher receives: all but the op's `shape` inputs."""
     positions = _positions(node.op, len(node.inputs))
     if positions is not None:
         return positions

@@ -77,7 +77,7 @@ class PassRegistry:
             self._owners = {p: owner for p, owner in self._owners.items() if p not in passes}
 
     def selected(self, plugins: Collection[str], switches: Mapping[str, bool]) -> list[Pass]:
-        """The passes of the core and of these plugins that are not switched off, in order.
+        """Returns the passes of the core and of these plugins that are not switched off, in order.
 
         InvalidArgumentError for a switch of no pass.
         """

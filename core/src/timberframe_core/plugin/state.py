@@ -27,7 +27,7 @@ class Positioned(Protocol):
     """
 
     def position(self) -> Position:
-        """How far it has come."""
+        """Returns how far it has come."""
 
     def set_position(self, position: Position) -> None:
         """Goes on from a position; InvalidArgumentError where it is of a resource of another definition."""
@@ -57,7 +57,9 @@ class RandomStream:
             return self._seeds
 
     def start(self, attrs: Mapping[str, Any]) -> tuple[int, int]:
-        """The seeds of an op with these attrs: its own `seed` and `seed2`, or those of the stream where both are 0."""
+        """Returns the seeds of an op with these attrs: its own `seed` and `seed2`, or those of
+        the stream where both are 0.
+        """
         own = attrs["seed"], attrs["seed2"]
         return own if any(own) else self.seeds
 
@@ -74,7 +76,7 @@ class RandomStream:
         return first
 
     def position(self) -> Position:
-        """The blocks that are reserved, and the seeds where an op has asked for them."""
+        """Returns the blocks that are reserved, and the seeds where an op has asked for them."""
         with self._lock:
             found = {"blocks": self._cell[0].copy().reshape(())}
             if self._seeds is not None:
@@ -90,7 +92,7 @@ class RandomStream:
                 self._seeds = first, second
 
     def starts_elsewhere(self, position: Position) -> bool:
-        """Whether ops were compiled with other seeds than those of a position."""
+        """Returns whether ops were compiled with other seeds than those of a position."""
         return self._seeds is not None and "seeds" in position and self.seeds != tuple(np.asarray(position["seeds"]))
 
     def restart(self) -> None:
@@ -120,7 +122,7 @@ class VariableVersion:
         self.readers.pop()
 
     def keep(self) -> None:
-        """Has it never be written over, as its array is held by somebody whose end nobody tells."""
+        """Keeps it from ever being written over, as its array is held by somebody whose end nobody tells."""
         self.readers.append(None)
 
     def end_standing(self) -> bool:
@@ -150,7 +152,9 @@ class StandingLease:
     def of(
         cls, variables: Sequence[Variable], versions: Sequence[VariableVersion], arrays: dict[int, Array]
     ) -> StandingLease | None:
-        """A lease of these versions, which the caller has leased; None where one is not its variable's any more."""
+        """Returns a lease of these versions, which the caller has leased; None where one is
+        not its variable's any more.
+        """
         made = cls(arrays)
         with _standing_lock:
             for version in versions:
@@ -209,7 +213,7 @@ class Variable:
         self.lock = threading.RLock()
 
     def lease(self) -> VariableVersion | None:
-        """The current version, which nobody writes over until its `release`; None where there is no value.
+        """Returns the current version, which nobody writes over until its `release`; None where there is no value.
 
         Waits while it is written over.
         """

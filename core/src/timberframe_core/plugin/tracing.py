@@ -11,4 +11,4 @@ class TraceSink(Protocol):
     start: int
 
     def event(self, name: str, category: str, start: int, end: int, track: str, **details: Any) -> None:
-        """A thing that took from `start` to `end` (nanoseconds of time.perf_counter_ns) on a device's track."""
+        """Notes a thing that took from `start` to `end` (nanoseconds of time.perf_counter_ns) on a device's track."""

@@ -19,7 +19,7 @@ class Pending(Protocol):
     def done(self) -> bool: ...
 
     def result(self) -> Any:
-        """What the work gives; raises the errors of the device that show only now."""
+        """Returns what the work gives; raises the errors of the device that show only now."""
 
 
 class Deferred:
@@ -31,7 +31,7 @@ class Deferred:
         self._work = work
 
     def done(self) -> bool:
-        """Whether it has been computed."""
+        """Returns whether it has been computed."""
         return True
 
     def result(self) -> Any:
@@ -71,7 +71,7 @@ class CancelToken:
             raise self.reason
 
     def poll(self) -> None:
-        """Has `wait` give up as soon as the run is cancelled, for runs that another device or a clock may end.
+        """Makes `wait` give up as soon as the run is cancelled, for runs that another device or a clock may end.
 
         It then looks again and again; without that it is the device's own wait, which is quicker.
         """
@@ -97,11 +97,13 @@ class CancelToken:
                 self._conditions = tuple(left)
 
     def wait(self, pending: Pending) -> Any:
-        """The result of a device's work; raises its errors and, after `poll`, the reason if the run is cancelled."""
+        """Returns the result of a device's work; raises its errors and, after `poll`, the
+        reason if the run is cancelled.
+        """
         return self.wait_all([pending])[0]
 
     def wait_all(self, pending: Sequence[Pending]) -> list[Any]:
-        """The results of several works; the first error that shows is raised, whatever the others still do."""
+        """Returns the results of several works; the first error that shows is raised, whatever the others still do."""
         if not self._polls:
             return [one.result() for one in pending]
         found: dict[int, Any] = {}
@@ -123,7 +125,9 @@ class CancelToken:
 
 
 def pause(waited: float, longest: float = _LONGEST_PAUSE_SECONDS) -> float:
-    """Seconds to sleep before looking again whether something is done that has taken `waited` seconds by now."""
+    """Returns seconds to sleep before looking again whether something is done that has
+    taken `waited` seconds by now.
+    """
     return 0 if waited < _SPIN_SECONDS else min(waited / 8, longest)
 
 
@@ -141,7 +145,7 @@ class LateError:
         self._lock = threading.Lock()
 
     def over(self, seconds: float) -> bool:
-        """Whether the work is over, after so long at most; True where only its result can be waited for."""
+        """Returns whether the work is over, after so long at most; True where only its result can be waited for."""
         wait = getattr(self.pending, "wait", None)
         return self._checked or wait is None or bool(wait(seconds))
 
@@ -181,9 +185,9 @@ class LateErrors:
         self._errors: list[LateError] = []
 
     def add(self, device: Any, pending: Pending, check: Callable[[Any], None]) -> None:
-        """Has `check` called with the result of what is under way on the device; it raises the error."""
+        """Calls `check` later with the result of what is under way on the device; it raises the error."""
         self._errors.append(LateError(device, pending, check))
 
     def of(self, device: Any = None) -> list[LateError]:
-        """Those of the work that a device has been given until now; of all devices if it is None."""
+        """Returns those of the work that a device has been given until now; of all devices if it is None."""
         return [e for e in self._errors if device is None or e.device is device]

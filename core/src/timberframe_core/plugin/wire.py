@@ -30,7 +30,7 @@ _UNKNOWN_RANK = (-2,)
 
 
 def write_cluster(cluster: Cluster) -> bytes:
-    """The cluster in its wire form, by which `read_cluster` makes an equal one: ids of values may differ."""
+    """Returns the cluster in its wire form, by which `read_cluster` makes an equal one: ids of values may differ."""
     return bytes(_Writer(cluster).message.SerializeToString(deterministic=True))
 
 
@@ -90,7 +90,7 @@ class _Nodes:
             self._add("_Retval", f"_retval_{i}", {"index": i}).input.append(reference)
 
     def write_updates(self, updates: Iterable[Update]) -> None:
-        """The new versions of variables."""
+        """Writes the new versions of variables."""
         for i, update in enumerate(updates):
             inputs = [self._handle(update.variable), self._reference(update.new)]
             old = "" if update.old is None else self._reference(update.old)
@@ -100,7 +100,7 @@ class _Nodes:
                 node.attr["_old"].s = old.encode()
 
     def _add(self, op: str, name: str, attrs: dict[str, Any] | None = None) -> Any:
-        """A node; a name that is taken gets a number after it, and the attr `_name`."""
+        """Returns a node; a name that is taken gets a number after it, and the attr `_name`."""
         unique, number = name, 0
         while unique in self._names:
             number += 1
@@ -114,7 +114,7 @@ class _Nodes:
         return node
 
     def _source(self, value: Value, op: str, name: str, **attrs: Any) -> Any:
-        """A node that gives one value, which no kernel makes."""
+        """Returns a node that gives one value, which no kernel makes."""
         node = self._add(op, name, attrs)
         self._write_outputs(node, [value])
         return node
@@ -142,7 +142,7 @@ class _Nodes:
         return found
 
     def _reference(self, value: Value) -> str:
-        """The output that is the value; a constant gets its node when it is used first."""
+        """Returns the output that is the value; a constant gets its node when it is used first."""
         found = self._references.get(value.id)
         if found is None:
             kind = "Const" if value.kind == "const" else "Placeholder"  # of a node that is in no cluster yet
@@ -179,5 +179,5 @@ class _Nodes:
 
 
 def _type_number(dtype: np.dtype[Any]) -> int:
-    """The number of a dtype in GraphDefs; on the host resources and variants look like strings."""
+    """Returns the number of a dtype in GraphDefs; on the host resources and variants look like strings."""
     return as_dtype("string" if dtype.hasobject else dtype).number

@@ -25,7 +25,7 @@ _KINDS = {
 
 
 def read_cluster(data: bytes, device: Device, variable: VariableOf, stream: StreamOf) -> Cluster:
-    """The cluster that `write_cluster` wrote, for a device of this process.
+    """Returns the cluster that `write_cluster` wrote, for a device of this process.
 
     variable(name, dtype), stream(name): what the names in it mean here; a variable's container stands before its name,
     ``container:name``. Raises InvalidArgumentError where the bytes are no cluster, UnimplementedError where they are
@@ -142,7 +142,7 @@ def _outputs(node: Any) -> list[Value]:
 
 
 def _shape(proto: Any) -> tuple[int, ...]:
-    """A shape as values have it while nodes are placed: -1 for an unknown size."""
+    """Returns a shape as values have it while nodes are placed: -1 for an unknown size."""
     shape = decode_shape(proto)
     return UNKNOWN_RANK if shape is None else tuple(-1 if n is None else n for n in shape)
 
@@ -153,7 +153,7 @@ def _value(reference: str, values: Mapping[str, list[Value]]) -> Value:
 
 
 def _kind(proto: Any) -> str:
-    """The kind of an attr that no OpDef declares, from what it holds."""
+    """Returns the kind of an attr that no OpDef declares, from what it holds."""
     held = proto.WhichOneof("value")
     if held != "list":
         return _KINDS[held]

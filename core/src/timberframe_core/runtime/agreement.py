@@ -32,7 +32,7 @@ def first_divergence(
     got: Sequence[np.ndarray],
     wanted: Sequence[np.ndarray],
 ) -> Divergence | None:
-    """The first output in which two results differ by more than both may be off; None where they agree."""
+    """Returns the first output in which two results differ by more than both may be off; None where they agree."""
     with np.errstate(all="ignore"):
         limits = _limits(op, attrs, inputs, wanted)
         for i, (a, b, limit) in enumerate(zip(got, wanted, limits, strict=True)):
@@ -51,7 +51,7 @@ def first_divergence(
 
 
 def _differ(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The elements that are not equal; any NaN equals any other."""
+    """Returns the elements that are not equal; any NaN equals any other."""
     differ: np.ndarray = np.asarray(a != b)
     if a.dtype.name in FORMATS:
         differ &= ~(np.isnan(a) & np.isnan(b))

@@ -45,7 +45,7 @@ class Checks:
 
     @staticmethod
     def wanted(config: SessionConfig) -> bool:
-        """Whether the settings ask for any."""
+        """Returns whether the settings ask for any."""
         return bool(config.memory_checks or config.shadow_device)
 
     def context(self, trace: TraceSink | None = None) -> RunContext:
@@ -68,7 +68,7 @@ class Shadow:
         self._made: dict[Value, np.ndarray] = {}
 
     def __call__(self, node: KernelNode, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """An observer of a run: see RunContext."""
+        """Observes a run: see RunContext."""
         if node.device is self.device:
             return
         # A kernel that works in place has overwritten its input, so results are kept from when they were made.
@@ -98,7 +98,7 @@ class Shadow:
         return plain and not any(v.dynamic or v.dtype.hasobject for v in (*node.inputs, *node.outputs))
 
     def _compute(self, node: KernelNode, given: Sequence[np.ndarray]) -> list[np.ndarray] | None:
-        """The outputs by the other device; None where it declines the node."""
+        """Returns the outputs by the other device; None where it declines the node."""
         inputs = [
             Value(i, v.dtype, x.shape, "const" if v.kind == "const" else "input", x if v.kind == "const" else None)
             for i, (v, x) in enumerate(zip(node.inputs, given, strict=True))

@@ -58,14 +58,16 @@ class DeviceArray:
         return self.home.spec
 
     def numpy(self) -> np.ndarray:
-        """The values on the host: a copy, or read-only where they are in the memory of a variable."""
+        """Returns the values on the host: a copy, or read-only where they are in the memory of a variable."""
         found = self._on_host()
         if self._version is not None:
             found.flags.writeable = False
         return found
 
     def _on_host(self) -> np.ndarray:
-        """What the device gives; what shares the memory of a variable keeps its version from being written over."""
+        """Returns what the device gives; what shares the memory of a variable keeps its
+        version from being written over.
+        """
         found = self.home.copy_out(self.array)
         if (
             self._version is None
@@ -88,7 +90,8 @@ class DeviceArray:
         return self.home.dlpack_device or HOST
 
     def __dlpack__(self, *, dl_device: tuple[int, int] | None = None, copy: bool | None = None, **options: Any) -> Any:
-        """A capsule of the array, or of a host copy where the device does not share its memory or `dl_device` asks.
+        """Returns a capsule of the array, or of a host copy where the device does not share its
+        memory or `dl_device` asks.
 
         BufferError for a third device, or where a copy is needed and `copy` is False.
         """

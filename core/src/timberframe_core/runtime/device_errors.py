@@ -52,7 +52,7 @@ def raise_late_errors(errors: Sequence[LateError], plan: Plan, context: RunConte
 
 
 def of_device(error: Exception, nodes: Sequence[Node], device: Device, context: RunContext) -> OpError:
-    """What a device reports while it runs these nodes, as the user gets it.
+    """Returns what a device reports while it runs these nodes, as the user gets it.
 
     It has device and line where the node is known; where an asynchronous device names none, it says how to learn it.
     """
@@ -66,17 +66,19 @@ def of_device(error: Exception, nodes: Sequence[Node], device: Device, context: 
 
 
 def cause(error: Exception) -> BaseException | None:
-    """The cause of the error that `of_device` makes of this one."""
+    """Returns the cause of the error that `of_device` makes of this one."""
     return error.__cause__ if isinstance(error, OpError) else error
 
 
 def _runs_ahead(device: Device, context: RunContext) -> bool:
-    """Whether a device may have been given other nodes when the work of one fails."""
+    """Returns whether a device may have been given other nodes when the work of one fails."""
     return device.asynchronous and context.mode == "fast" and context.trace is None
 
 
 def _at_its_reader(error: OpError, nodes: Sequence[Node]) -> OpError:
-    """What a device says of a variable without a value, at the first node that needs the value; others as they are."""
+    """Returns what a device says of a variable without a value, at the first node that needs the
+    value; others as they are.
+    """
     for node in nodes if isinstance(error, FailedPreconditionError) else ():
         for handle in () if sets_variable(node.op) else node.inputs:
             if handle.node.variable is not None and handle.node.variable == error.node:

@@ -22,7 +22,9 @@ _lock = threading.Lock()
 
 
 def plugin_config(config: SessionConfig) -> Mapping[str, Any]:
-    """What the hook `timberframe_devices` is given: counts, threads, limits and options, each by device type."""
+    """Returns what the hook `timberframe_devices` is given: counts, threads, limits and
+    options, each by device type.
+    """
     return {
         "count": dict(config.device_count),
         "threads": config.intra_op_parallelism_threads or None,
@@ -34,7 +36,9 @@ def plugin_config(config: SessionConfig) -> Mapping[str, Any]:
 
 
 def devices_for(config: SessionConfig) -> list[Device]:
-    """The devices for these settings, best priority first; InvalidArgumentError where a plugin gives a name twice."""
+    """Returns the devices for these settings, best priority first; InvalidArgumentError where a
+    plugin gives a name twice.
+    """
     given = plugin_config(config)
     key = json.dumps([given, config.plugins, loader.registry.generation], sort_keys=True, default=str)
     with _lock:

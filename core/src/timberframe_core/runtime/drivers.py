@@ -24,7 +24,7 @@ MAX_DEPTH = 100  # of bodies within bodies; each level takes half a dozen frames
 
 
 def prepare(node: Node) -> HostStep | BodyStep:
-    """What carries out a node, by its method `call`; kept with the node."""
+    """Returns what carries out a node, by its method `call`; kept with the node."""
     step = node.step = BodyStep(node) if node.bodies else HostStep(node)
     return step
 
@@ -95,7 +95,7 @@ _HANDLE: Located = (np.empty((), object), None)
 
 
 def _without_handles(outputs: Sequence[Output]) -> list[int] | None:
-    """Positions of those that are no handles; None for all."""
+    """Returns positions of those that are no handles; None for all."""
     found = [i for i, x in enumerate(outputs) if x.dtype is not resource]
     return None if len(found) == len(outputs) else found
 
@@ -114,7 +114,7 @@ def _run_branch(node: Node, inputs: Sequence[Located], run: Run) -> Sequence[Loc
 
 
 def _chosen(node: Node, located: Located) -> int:
-    """The number of the branch that an If or Case runs."""
+    """Returns the number of the branch that an If or Case runs."""
     if node.op.role == "branch":
         return 0 if _truth(node, located) else 1
     index = host_array(located)
@@ -127,7 +127,7 @@ def _chosen(node: Node, located: Located) -> int:
 
 
 def _with_handles(node: Node, made: Sequence[Located]) -> Sequence[Located]:
-    """What the bodies gave in the order of the node's outputs, where a resource has no array."""
+    """Returns what the bodies gave in the order of the node's outputs, where a resource has no array."""
     wanted = _without_handles(node.outputs)
     if wanted is None:
         return made

@@ -74,7 +74,7 @@ def run_in_place(run: Run) -> list[Located]:
 
 
 def _traced_copy(located: Located, output: Output, context: RunContext) -> np.ndarray:
-    """What `to_host` gives, with its time in the trace where it is a copy."""
+    """Returns what `to_host` gives, with its time in the trace where it is a copy."""
     start, device = time.perf_counter_ns(), located[1]
     found = to_host(located, context.cancel)
     if device is not None and not device.host_memory:
@@ -89,7 +89,9 @@ def _trace_fetch(output: Output, start: int, device: Device, found: np.ndarray, 
 
 
 def _copies(device: Device) -> str:
-    """The track of copies to and from a device: one of their own where another process runs the nodes meanwhile."""
+    """Returns the track of copies to and from a device: one of their own where another process
+    runs the nodes meanwhile.
+    """
     return device.spec if device.incarnation == _HERE else f"{device.spec}/memcpy"
 
 
@@ -265,16 +267,16 @@ class Run:
             raise_late_errors(self.context.late.of(), self.plan, self.context, wait=False)
 
     def arrived(self, bound: BoundStage) -> bool:
-        """Whether everything that the stage needs from other devices is there, so that it need not wait."""
+        """Returns whether everything that the stage needs from other devices is there, so that it need not wait."""
         return all(self.sent[x].done() for x in bound.inputs if x in self.sent)
 
     def located(self, x: Output) -> Located:
-        """The value of x, wherever it is."""
+        """Returns the value of x, wherever it is."""
         known = self.level.facts.values.get(x)
         return (known, None) if known is not None else self.found[x]
 
     def on_device(self, x: Output, device: Device) -> Array:
-        """The array of x on a device, copied there once."""
+        """Returns the array of x on a device, copied there once."""
         array, home = self.located(x)
         if home is device:
             return array
@@ -301,7 +303,7 @@ class Run:
         return self._received(x, device, device.copy_in(self.on_host(x)), start)
 
     def on_host(self, x: Output) -> np.ndarray:
-        """The value of x on the host, waiting for the copy that was started when x was made."""
+        """Returns the value of x on the host, waiting for the copy that was started when x was made."""
         located = self.located(x)
         sent = self.sent.get(x)
         host: np.ndarray = to_host(located, self.context.cancel) if sent is None else self.context.cancel.wait(sent)

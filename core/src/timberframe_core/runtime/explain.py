@@ -99,29 +99,29 @@ class Explanation:
     edges: tuple[tuple[str, str, str], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """The explanation as dicts, lists, strings and numbers."""
+        """Returns the explanation as dicts, lists, strings and numbers."""
         return asdict(self)
 
     def as_svg(self) -> str:
-        """The graph by device and cluster; what hovers over a node says why it is there and what runs it."""
+        """Returns the graph by device and cluster; what hovers over a node says why it is there and what runs it."""
         from timberframe_core.runtime.plan_picture import plan_svg
 
         return plan_svg(self)
 
     def as_html(self) -> str:
-        """A page that needs nothing else: the graph, memory along the run, passes, placement and kernels."""
+        """Returns a page that needs nothing else: the graph, memory along the run, passes, placement and kernels."""
         from timberframe_core.runtime.plan_page import plan_page
 
         return plan_page(self)
 
     def _repr_html_(self) -> str:
-        """What notebooks show: the graph, with the text below it."""
+        """Returns what notebooks show: the graph, with the text below it."""
         from timberframe_core.runtime.plan_page import plan_fragment
 
         return plan_fragment(self)
 
     def rewritten(self, name: str) -> tuple[str, ...]:
-        """The nodes that the pass of this name erased or put others in place of."""
+        """Returns the nodes that the pass of this name erased or put others in place of."""
         return next((p.rewritten for p in self.passes if p.name == name), ())
 
     def __str__(self) -> str:
@@ -161,7 +161,7 @@ class Explanation:
 
 
 def example_feeds(graph: Graph, fetches: Any, feed_dict: Mapping[Any, Any]) -> dict[Any, Any]:
-    """The feeds with an example for every placeholder that is missing: zeros of its static shape, or None."""
+    """Returns the feeds with an example for every placeholder that is missing: zeros of its static shape, or None."""
     counts = feed_counts(feed_dict)
     values = flat_feeds(counts, list(feed_dict.values())) if counts else feed_dict.values()
     feeds = dict(zip(flat_keys(feed_dict), values, strict=True))
@@ -175,7 +175,7 @@ def example_feeds(graph: Graph, fetches: Any, feed_dict: Mapping[Any, Any]) -> d
 
 
 def explain_plan(runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
-    """The report of a plan; where every feed has a value also what the shapes decide."""
+    """Returns the report of a plan; where every feed has a value also what the shapes decide."""
     plan = runner.plan
     level: Level | None = None
     passes = list(plan.graph_passes)
@@ -212,13 +212,13 @@ def explain_plan(runner: Runner, feed_dict: Mapping[Any, Any]) -> Explanation:
 
 
 def _bound(level: Level | None) -> Iterator[BoundStage]:
-    """The stages whose shapes are known, and the parts of those that were cut."""
+    """Yields the stages whose shapes are known, and the parts of those that were cut."""
     for stage in () if level is None else level.stages.values():
         yield from stage.parts or (stage,)
 
 
 def _kernels(cluster: Cluster, passes: Sequence[PassReport]) -> Iterator[KernelReport]:
-    """What runs each node of a cluster and of the bodies in it. passes: what passes did with these."""
+    """Yields what runs each node of a cluster and of the bodies in it. passes: what passes did with these."""
     for node in cluster.nodes:
         spec, registry = node.device.spec, node.device.kernels
         kernel = None if node.op == FUSED else node.device.kernel(node)
@@ -239,12 +239,12 @@ def _kernels(cluster: Cluster, passes: Sequence[PassReport]) -> Iterator[KernelR
 
 
 def _declined(names: Sequence[str], passes: Sequence[PassReport]) -> tuple[str, ...]:
-    """Why passes left nodes of these names as they are."""
+    """Returns why passes left nodes of these names as they are."""
     return tuple(why for report in passes for name, why in report.declined if name in names)
 
 
 def _host_ops(schedule: Schedule) -> Iterator[KernelReport]:
-    """What the executor calls for nodes that no device runs."""
+    """Yields what the executor calls for nodes that no device runs."""
     for stage in schedule.stages:
         for node in stage.nodes if stage.driven else ():
             if not node.bodies:
@@ -264,7 +264,7 @@ def _driver(node: Node, level: Level | None, passes: Sequence[PassReport]) -> Lo
 
 
 def _stages(schedule: Schedule, level: Level | None) -> Iterator[tuple[Stage, BoundStage | None]]:
-    """The stages in running order, those that were cut in their parts."""
+    """Yields the stages in running order, those that were cut in their parts."""
     for stage in schedule.stages:
         bound = None if level is None else level.stages.get(id(stage))
         if bound is not None and bound.parts:
@@ -274,7 +274,7 @@ def _stages(schedule: Schedule, level: Level | None) -> Iterator[tuple[Stage, Bo
 
 
 def _edges(stages: Iterable[Iterable[Node]]) -> tuple[tuple[str, str, str], ...]:
-    """What goes from node to node: each pair once."""
+    """Returns what goes from node to node: each pair once."""
     found: dict[tuple[str, str], str] = {}
     for node in (n for nodes in stages for n in nodes):
         for x in node.inputs:

@@ -46,7 +46,7 @@ class FedPlans:
         self._failures = 0
 
     def find(self, inputs: Sequence[Located]) -> FedPlan:
-        """The plan for these feeds."""
+        """Returns the plan for these feeds."""
         shapes = tuple([tuple(a.shape) for a, _ in inputs])
         with self._lock:
             found = self._plans.get(shapes)
@@ -95,7 +95,8 @@ class FedPlans:
 
 
 def _taken_back(report: PassReport, driven: Mapping[str, str], left: str) -> PassReport:
-    """The report of a pass whose graph is not used, since the executor would drive the loop `left`, or more, as before.
+    """Returns the report of a pass whose graph is not used, since the executor would drive the loop
+    `left`, or more, as before.
 
     driven: the loops that it would drive, and why.
     """

@@ -19,7 +19,7 @@ class FurtherReads(NamedTuple):
 
 
 def further_reads(elements: Sequence[Tensor | Operation], feeds: Sequence[Tensor]) -> FurtherReads:
-    """The reads of fed variables that a run of `elements` makes besides those that are fed.
+    """Returns the reads of fed variables that a run of `elements` makes besides those that are fed.
 
     A variable of TensorFlow 1 is read at one place, and who feeds it feeds whatever uses it; here each use reads it.
     Raises InvalidArgumentError where an operation needs the variable itself, such as an update.

@@ -29,7 +29,7 @@ FeedCount: TypeAlias = "int | tuple[FeedCount, ...]"
 
 
 def feed_counts(feed_dict: Mapping[Any, Any]) -> tuple[FeedCount, ...]:
-    """How many tensors each key means; () where each means one."""
+    """Returns how many tensors each key means; () where each means one."""
     counts = [_count(key) for key in feed_dict]
     return tuple(counts) if any(n != 1 for n in counts) else ()
 
@@ -41,7 +41,7 @@ def _count(key: Any) -> FeedCount:
 
 
 def flat_feeds(counts: Sequence[FeedCount], values: Sequence[Any]) -> list[Any]:
-    """The values of all tensors: a SparseTensorValue, or a tuple, gives several. counts: see `feed_counts`."""
+    """Returns the values of all tensors: a SparseTensorValue, or a tuple, gives several. counts: see `feed_counts`."""
     return [value for pair in zip(counts, values, strict=True) for value in _flat_feed(*pair)]
 
 
@@ -64,7 +64,7 @@ def _flat_feed(count: FeedCount, value: Any) -> Sequence[Any]:
 
 
 def feed_tensors(graph: Graph, feed_dict: Mapping[Any, Any]) -> tuple[Tensor, ...]:
-    """The tensors that the keys mean.
+    """Returns the tensors that the keys mean.
 
     InvalidTypeError for a key that is none of the graph's tensors, as in TensorFlow; InvalidArgumentError for one that
     cannot be fed or is named twice.
@@ -88,7 +88,7 @@ def feed_tensors(graph: Graph, feed_dict: Mapping[Any, Any]) -> tuple[Tensor, ..
 
 
 def flat_keys(feed_dict: Iterable[Any]) -> Iterator[Any]:
-    """The keys, each sparse tensor as its parts, and each tuple, such as an LSTMStateTuple, as what is in it."""
+    """Yields the keys, each sparse tensor as its parts, and each tuple, such as an LSTMStateTuple, as what is in it."""
     for key in feed_dict:
         if hasattr(key, "fetch_parts"):
             yield from key.fetch_parts()[0]
@@ -99,7 +99,7 @@ def flat_keys(feed_dict: Iterable[Any]) -> Iterator[Any]:
 
 
 def locate_feed(tensor: Tensor, value: Any, devices: Sequence[Device]) -> Located:
-    """The value as an array of the tensor's dtype, on the device where it is if one of these shares its memory.
+    """Returns the value as an array of the tensor's dtype, on the device where it is if one of these shares its memory.
 
     Whatever knows DLPack is taken as it is, without a copy; everything else becomes an array of the host.
     """
@@ -134,7 +134,9 @@ def locate_feed(tensor: Tensor, value: Any, devices: Sequence[Device]) -> Locate
 
 
 def _on_host(value: Any, devices: Sequence[Device]) -> np.ndarray:
-    """A view of an array of another library in host memory; what NumPy's DLPack does not know may still convert."""
+    """Returns a view of an array of another library in host memory; what NumPy's DLPack does
+    not know may still convert.
+    """
     try:
         return np.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError):
@@ -160,7 +162,7 @@ def _check_device_array(tensor: Tensor, value: DeviceArray) -> None:
 
 
 def feed_array(tensor: Tensor, value: Any) -> np.ndarray:
-    """The value as an array of the tensor's dtype; InvalidArgumentError where dtype or shape do not suit."""
+    """Returns the value as an array of the tensor's dtype; InvalidArgumentError where dtype or shape do not suit."""
     wanted = tensor.dtype.numpy
     if isinstance(value, Tensor):
         raise InvalidTypeError(f"{_head(tensor)}: fed with tensor '{value.name}'; a value is required")
@@ -214,7 +216,7 @@ def _cast_value(value: Any, dtype: DType) -> np.ndarray:
 
 
 def _cast(array: np.ndarray, dtype: DType) -> np.ndarray:
-    """The array in a dtype, as `cast_exactly` does; one of objects as the list that it holds."""
+    """Returns the array in a dtype, as `cast_exactly` does; one of objects as the list that it holds."""
     return _cast_value(array.tolist(), dtype) if array.dtype.kind == "O" else cast_exactly(array, dtype)
 
 

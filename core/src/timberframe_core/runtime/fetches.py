@@ -26,14 +26,16 @@ class Fetches:
 
     @classmethod
     def of(cls, elements: Sequence[Tensor | Operation]) -> Fetches:
-        """A list of elements, among which may be handles and lists of tensors."""
+        """Returns a list of elements, among which may be handles and lists of tensors."""
         made = cls.__new__(cls)
         made.assemble, made.elements, made.single = list, tuple(elements), False
         return made
 
 
 def structure_key(structure: Any) -> Any:
-    """A hashable key that two structures share exactly when they ask for the same, or None where there is none."""
+    """Returns a hashable key that two structures share exactly when they ask for the same, or
+    None where there is none.
+    """
     if isinstance(structure, Tensor | Operation | str):
         return structure
     if isinstance(structure, list | tuple):

@@ -48,7 +48,7 @@ class Streams:
         self._variables: _Variables | None = None
 
     def variables(self, runtime: Runtime) -> Variables:
-        """The variables of the session, with these streams."""
+        """Returns the variables of the session, with these streams."""
         with self._lock:
             if self._variables is None:
                 self._variables = _Variables(runtime, self)
@@ -60,17 +60,17 @@ class Streams:
             self._variables.runtime.forget_plans(self._variables)
 
     def get(self, name: str) -> RandomStream:
-        """The stream of a node, from its start when it is asked for first."""
+        """Returns the stream of a node, from its start when it is asked for first."""
         with self._lock:
             return self._streams.setdefault(name, RandomStream(name))
 
     def restart(self) -> None:
-        """Has the numbers of ops with a seed begin again; those of others go on."""
+        """Makes the numbers of ops with a seed begin again; those of others go on."""
         for stream in list(self._streams.values()):
             stream.restart()
 
     def items(self) -> list[tuple[str, RandomStream]]:
-        """All streams that were asked for, by name."""
+        """Returns all streams that were asked for, by name."""
         with self._lock:
             return sorted(self._streams.items())
 
@@ -117,13 +117,13 @@ class HostFunction:
         return self.function, self.scope, tuple(self._handles.items())
 
     def like(self, function: FuncGraph) -> HostFunction:
-        """Another function, with inputs that mean the same, in place of this one."""
+        """Returns another function, with inputs that mean the same, in place of this one."""
         made = copy.copy(self)
         made.function = function
         return made
 
     def prepare(self, scope: str = "", streams: Streams | None = None) -> PreparedFunction:
-        """The function ready to be called. scope: the way to it, where several resources run it.
+        """Returns the function ready to be called. scope: the way to it, where several resources run it.
 
         streams: where its random streams are kept; by default they are the session's.
         """
@@ -159,7 +159,7 @@ class PreparedFunction:
         return self._plan
 
     def __call__(self, inputs: Sequence[Any], cancel: CancelToken) -> Sequence[Any]:
-        """What the function returns; its errors name the node of the function and the user's line."""
+        """Returns what the function returns; its errors name the node of the function and the user's line."""
         direct = self._direct
         if direct is not None:
             found = direct(*inputs)
@@ -180,7 +180,7 @@ class PreparedFunction:
         return found
 
     def _remember_direct(self, inputs: Sequence[Located]) -> None:
-        """Has later calls with these shapes take the shortest way."""
+        """Makes later calls with these shapes take the shortest way."""
         shapes = tuple([a.shape for a, _ in inputs])
         found = self._direct_calls.get(shapes)
         if found is None:
@@ -189,7 +189,7 @@ class PreparedFunction:
         self._direct = found[0]
 
     def _direct_call(self, inputs: Sequence[Located]) -> Callable[..., Any] | None:
-        """A call that skips the executor, on a device of the host's memory that offers one."""
+        """Returns a call that skips the executor, on a device of the host's memory that offers one."""
         plan = self._plan
         level = plan.bind(inputs)
         if not level.schedule.one_call:
@@ -207,5 +207,5 @@ class PreparedFunction:
 
 
 def _is_one_cluster(plan: Plan) -> bool:
-    """Whether one call of one device computes everything, and nothing can make it wait."""
+    """Returns whether one call of one device computes everything, and nothing can make it wait."""
     return plan.schedule.one_call and not any(n.variable for n in plan.program.nodes)

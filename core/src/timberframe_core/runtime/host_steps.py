@@ -97,7 +97,7 @@ class HostStep:
             raise class_for(e)(f"{node.op.name} '{node.name}': {raised(e)}", node.name) from e
 
     def _elsewhere(self, run: Run) -> Sequence[Any] | None:
-        """The outputs where the resource is in another process; None where it is in this one."""
+        """Returns the outputs where the resource is in another process; None where it is in this one."""
         if self._shared is None:
             return None
         store, node = run.runtime.resources, self.node
@@ -124,7 +124,7 @@ class HostStep:
         return outputs
 
     def _here(self, run: Run) -> list[Any]:
-        """The inputs, as the host op takes them."""
+        """Returns the inputs, as the host op takes them."""
         known, found, inputs = run.level.facts.values, run.found, []
         waits = run.context.late is not None
         for x, manner in self._inputs:
@@ -145,7 +145,7 @@ class HostStep:
         return inputs
 
     def _wrong_outputs(self, made: Any) -> InternalError:
-        """The error of a function that returned something else than a list of the outputs."""
+        """Returns the error of a function that returned something else than a list of the outputs."""
         count = self._count - (self.made != "")
         given = f"{len(made)} outputs" if isinstance(made, (list, tuple)) else _described(made)
         return InternalError(
@@ -155,12 +155,12 @@ class HostStep:
 
 
 def _described(value: Any) -> str:
-    """What a function returned, in a few words."""
+    """Returns what a function returned, in a few words."""
     return "None" if value is None else f"{type(value).__name__} {value!r:.40}"
 
 
 def _checked(i: int, value: Any, node: Node) -> Located:
-    """An output with its device; one on the host must have the output's dtype."""
+    """Returns an output with its device; one on the host must have the output's dtype."""
     if type(value) is tuple:
         return value
     array, dtype = np.asarray(value), node.outputs[i].dtype
@@ -184,7 +184,9 @@ def _manner(x: Output, located: bool) -> int:
 
 
 def host_op_of(node: Node) -> HostOp:
-    """How a node is carried out: as registered, by its reference, or not at all where it only passes its inputs on."""
+    """Returns how a node is carried out: as registered, by its reference, or not at all where it
+    only passes its inputs on.
+    """
     if node.on_lists and node.op.passes_through:
         return HostOp(node.op.name, _pass_on, tuple(a.name for a in node.op.inputs))
     found = find_host_op(node.op.name)

@@ -27,14 +27,14 @@ _PROGRAMS = 256  # small clusters that are kept
 
 
 def zeros(shape: StaticShape, dtype: DType) -> Located:
-    """Zeros (empty strings) on the host."""
+    """Returns zeros (empty strings) on the host."""
     if dtype.numpy.hasobject:
         return np.full(shape, b"", object), None
     return np.zeros(shape, dtype.numpy), None
 
 
 def target_device(items: Sequence[Located]) -> Device | None:
-    """The device on which arrays are joined: that of the first that is on one; None for the host's memory."""
+    """Returns the device on which arrays are joined: that of the first that is on one; None for the host's memory."""
     for _, device in items:
         if device is not None and not device.host_memory:
             return device
@@ -94,7 +94,7 @@ class Joins:
         return [(a, device) for a in self._run(device, "SplitV", attrs, [array], shapes, dtype, sizes)]
 
     def rows(self, item: Located, dtype: DType) -> list[Located]:
-        """The rows of an array, without their first dimension; on the host they share its memory."""
+        """Returns the rows of an array, without their first dimension; on the host they share its memory."""
         array, device = item
         count = array.shape[0]
         if device is None or device.host_memory:
@@ -107,7 +107,9 @@ class Joins:
         return [(a, device) for a in made]
 
     def add(self, a: Located, b: Located, dtype: DType, device: Device) -> Located:
-        """The sum of two arrays of one shape, by the kernel of the device where they are (`device`: of none)."""
+        """Returns the sum of two arrays of one shape, by the kernel of the device where
+        they are (`device`: of none).
+        """
         home = a[1] or b[1] or device
         arrays = [move(a, home), move(b, home)]
         return self._run(home, "AddV2", {"T": dtype}, arrays, [tuple(a[0].shape)], dtype)[0], home
@@ -162,6 +164,6 @@ def _compile(
 
 
 def _on_host(node: KernelNode, inputs: Sequence[np.ndarray]) -> list[Array]:
-    """The node's outputs by its op's reference, as arrays of its device."""
+    """Returns the node's outputs by its op's reference, as arrays of its device."""
     results = evaluate(registry.get(node.op), node.attrs, inputs)
     return [node.device.copy_in(np.asarray(x, v.dtype)) for x, v in zip(results, node.outputs, strict=True)]

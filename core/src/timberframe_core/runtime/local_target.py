@@ -31,7 +31,7 @@ class LocalTarget:
         return found
 
     def close(self) -> None:
-        """The devices stay, for other sessions."""
+        """Leaves the devices for other sessions."""
 
 
 class _LocalKind:
@@ -39,7 +39,7 @@ class _LocalKind:
         return LocalTarget(config)
 
     def reset(self, address: str, containers: Sequence[str]) -> None:
-        """Nothing is left: what sessions of this process keep ends with them."""
+        """Does nothing: what sessions of this process keep ends with them."""
 
 
 register_target("", _LocalKind())

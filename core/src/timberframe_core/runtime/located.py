@@ -9,7 +9,7 @@ from timberframe_core.plugin.contracts import Array, CancelToken, Device
 
 
 def move(located: Located, device: Device) -> Array:
-    """The array on a device; the same object where it is there already."""
+    """Returns the array on a device; the same object where it is there already."""
     array, home = located
     if home is device:
         return array
@@ -20,12 +20,12 @@ def move(located: Located, device: Device) -> Array:
 
 
 def copied(array: Array, device: Device) -> Located:
-    """A copy of an array on its device."""
+    """Returns a copy of an array on its device."""
     return device.copy_in(np.array(device.copy_out(array))), device
 
 
 def to_host(located: Located, cancel: CancelToken) -> np.ndarray:
-    """The value on the host; stops waiting for it when the run is cancelled."""
+    """Returns the value on the host; stops waiting for it when the run is cancelled."""
     array, device = located
     if device is None:
         return np.asarray(array)

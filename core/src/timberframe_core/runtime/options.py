@@ -29,7 +29,7 @@ class Timeline:
         self.start = time.perf_counter_ns()
 
     def event(self, name: str, category: str, start: int, end: int, track: str, **details: Any) -> None:
-        """A thing that took from `start` to `end`, in nanoseconds of time.perf_counter_ns."""
+        """Notes a thing that took from `start` to `end`, in nanoseconds of time.perf_counter_ns."""
         with self._lock:
             number = self._tracks.setdefault(track, len(self._tracks) + 1)
             self._events.append(
@@ -46,7 +46,7 @@ class Timeline:
             )
 
     def as_json(self) -> dict[str, Any]:
-        """The object that chrome://tracing and Perfetto load."""
+        """Returns the object that chrome://tracing and Perfetto load."""
         names = [
             {"name": "thread_name", "ph": "M", "pid": os.getpid(), "tid": number, "args": {"name": track}}
             for track, number in self._tracks.items()

@@ -34,7 +34,7 @@ class StageThreads:
         self._idle = threading.Semaphore(count)
 
     def take(self, work: Callable[[], None], must: bool = False) -> bool:
-        """Has an idle thread do the work; False if there is none, or if the session was closed meanwhile.
+        """Makes an idle thread do the work; False if there is none, or if the session was closed meanwhile.
 
         must: one is made for this work if there is none.
         """
@@ -61,7 +61,7 @@ class StageThreads:
 
 
 def overlapping(stages: Sequence[BoundStage]) -> bool:
-    """Whether running the stages one after the other would keep one device waiting for another without need."""
+    """Returns whether running the stages one after the other would keep one device waiting for another without need."""
     if wait_for_each_other(stages):
         return True
     copies_wait = any(s.device.asynchronous and s.stage.sends for s in stages)
@@ -78,7 +78,9 @@ def overlapping(stages: Sequence[BoundStage]) -> bool:
 
 
 def wait_for_each_other(stages: Sequence[BoundStage]) -> bool:
-    """Whether a host op may wait for what another stage does with its resource, so that both must run at once."""
+    """Returns whether a host op may wait for what another stage does with its resource, so
+    that both must run at once.
+    """
     if not any(_may_wait(s) for s in stages):
         return False
     users: dict[str, int] = {}
@@ -96,7 +98,7 @@ def _may_wait(bound: BoundStage) -> bool:
 
 
 def _blocks(bound: BoundStage) -> bool:
-    """Whether running the stage takes as long as its work does; otherwise it is only enqueued."""
+    """Returns whether running the stage takes as long as its work does; otherwise it is only enqueued."""
     return not bound.device.asynchronous or bound.executable is None or any(n.bodies for n in bound.stage.nodes)
 
 
@@ -120,7 +122,7 @@ def dependencies(stages: Sequence[BoundStage]) -> list[set[int]]:
 
 
 def _ordered_before(node: Any) -> list[Any]:
-    """The nodes that must run before, looking through NoOps."""
+    """Returns the nodes that must run before, looking through NoOps."""
     result, stack, seen = [], [*node.control, *node.after], set()
     while stack:
         before = stack.pop()

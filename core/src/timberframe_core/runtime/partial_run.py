@@ -84,7 +84,7 @@ class PartialPlan:
         self.start = Progress()
 
     def step(self, progress: Progress, elements: Sequence[Tensor | Operation], feeds: Sequence[Tensor]) -> Step:
-        """The step that feeds and fetches these."""
+        """Returns the step that feeds and fetches these."""
         key = tuple(elements), tuple(feeds)
         found = progress.steps.get(key)
         if found is None:
@@ -110,7 +110,9 @@ class PartialPlan:
     def _order(
         self, done: frozenset[Operation], wanted: Sequence[Tensor | Operation], pending: Sequence[Tensor]
     ) -> list[Operation]:
-        """The operations that `wanted` needs beyond `done`; raises where they need a pending feed, or an array."""
+        """Returns the operations that `wanted` needs beyond `done`; raises where they need a
+        pending feed, or an array.
+        """
         there = {t for op in done for t in op.outputs}.union(self._whole.feeds)
         needed = set(prune(wanted, there)) - done
         order = [op for op in self._whole.order if op in needed]
@@ -143,7 +145,9 @@ class PartialPlan:
 
 
 def _is_made_again(op: Operation) -> bool:
-    """Whether each step that needs the operation has its own: constants, for planning, and handles of resources."""
+    """Returns whether each step that needs the operation has its own: constants, for planning,
+    and handles of resources.
+    """
     return op.op_def.role == "constant" or any(t.dtype is resource or t.dtype.is_ref for t in op.outputs)
 
 
@@ -158,7 +162,7 @@ class PartialRun:
         self._lock = threading.Lock()
 
     def run(self, structure: Any, feed_dict: Mapping[Any, Any]) -> Any:
-        """One step; see `BaseSession.partial_run`."""
+        """Returns one step; see `BaseSession.partial_run`."""
         plan, session = self.plan, self.plan.session
         fetches, feeds = Fetches(plan.graph, structure), feed_tensors(plan.graph, feed_dict)
         counts = feed_counts(feed_dict)
@@ -176,7 +180,7 @@ class PartialRun:
         return fetches.assemble(results)
 
     def _check(self, elements: Sequence[Tensor | Operation], feeds: Sequence[Tensor]) -> Progress:
-        """How far the run has come; raises where the step asks for what it cannot have."""
+        """Returns how far the run has come; raises where the step asks for what it cannot have."""
         plan, progress = self.plan, self._progress
         if progress is None or len(progress.fed) + len(progress.fetched) == len(plan.feeds) + len(plan.elements):
             why = "has failed" if progress is None else "is over: all was fed and fetched"
@@ -208,7 +212,7 @@ class PartialRun:
             self._values.update(zip(step.made, made, strict=True))
 
     def _result(self, element: Tensor | Operation) -> Any:
-        """The value of what was fetched, as an array of the caller's own; None for an operation."""
+        """Returns the value of what was fetched, as an array of the caller's own; None for an operation."""
         if isinstance(element, Operation):
             return None
         (tensor,) = self.plan.fetched_as[element]

@@ -13,7 +13,7 @@ from timberframe_core.ops.definition import registry
 
 
 def partition_graphs(plan: Plan) -> list[Any]:
-    """One GraphDef for each stage, in running order."""
+    """Returns one GraphDef for each stage, in running order."""
     stages = plan.schedule.stages
     stage_of = {n: s for s in stages for n in s.nodes}
     return [_Partition(plan, stage, stage_of).graph.as_graph_def() for stage in stages]

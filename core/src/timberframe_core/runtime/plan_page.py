@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def plan_page(plan: Explanation) -> str:
-    """The page: the graph, memory of each stage, what passes did, placement, kernels, loops."""
+    """Returns the page: the graph, memory of each stage, what passes did, placement, kernels, loops."""
     frame = '<div class="scroll" tabindex="0" role="region" aria-label="graph">'
     drawing = f'<p class="muted">{_HOW}</p>{frame}{plan_svg(plan, "")}</div>'
     bars = memory_svg(plan.stages)
@@ -38,7 +38,7 @@ def plan_page(plan: Explanation) -> str:
 
 
 def plan_fragment(plan: Explanation) -> str:
-    """The graph, and the report as text below it, folded."""
+    """Returns the graph, and the report as text below it, folded."""
     return (
         f'<div style="overflow-x:auto">{plan_svg(plan, STYLE)}</div>'
         f"<details><summary>plan as text</summary><pre>{escape(str(plan))}</pre></details>"
@@ -59,7 +59,7 @@ _SEARCH = '<p><label>Search <input type="search" id="search" placeholder="a node
 
 
 def _table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; cells are HTML. Nothing, if there are no rows."""
+    """Returns a table; cells are HTML. Nothing, if there are no rows."""
     body = "\n".join(
         f'<tr><th scope="row">{row[0]}</th>' + "".join(f"<td>{cell}</td>" for cell in row[1:]) + "</tr>" for row in rows
     )

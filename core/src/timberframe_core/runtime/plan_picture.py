@@ -70,7 +70,7 @@ class _Box:
 
 
 def plan_svg(plan: Explanation, style: str = STYLE) -> str:
-    """The drawing as an SVG element, with its style; light or dark as the reader's system asks."""
+    """Returns the drawing as an SVG element, with its style; light or dark as the reader's system asks."""
     stages = [s for s in plan.stages if s.nodes]
     whole = sum(len(s.nodes) for s in stages) > MOST_NODES
     if whole:
@@ -105,12 +105,12 @@ def plan_svg(plan: Explanation, style: str = STYLE) -> str:
 
 
 def _called(name: str) -> str:
-    """The name of a node, or what a stage that is drawn as one has."""
+    """Returns the name of a node, or what a stage that is drawn as one has."""
     return name.split(_STAGE)[-1]
 
 
 def _ops_of(plan: Explanation, stage: StageReport) -> str:
-    """The ops of a stage by their numbers, the most frequent first."""
+    """Returns the ops of a stage by their numbers, the most frequent first."""
     ops = {p.node: p.op for p in plan.placements}
     counts = Counter(ops.get(n, "") for n in stage.nodes)
     return f"{len(stage.nodes)} nodes: " + ", ".join(f"{op} {n}" for op, n in counts.most_common(3))
@@ -126,7 +126,7 @@ def _box(
     colour: int,
     whole: bool,
 ) -> _Box:
-    """A stage with its nodes and above them what they read: what is fed or kept, and what other stages make.
+    """Returns a stage with its nodes and above them what they read: what is fed or kept, and what other stages make.
 
     whole: the stage is one node, and what it receives is not drawn.
     """
@@ -165,7 +165,7 @@ def _hints(plan: Explanation, names: Mapping[str, str]) -> dict[str, tuple[str, 
 
 
 def _label(name: str, hints: Mapping[str, tuple[str, str, str]], origin: int | None = None) -> tuple[str, str]:
-    """The two lines in a node: its op, and the end of its name; of a whole stage how many nodes of which ops.
+    """Returns the two lines in a node: its op, and the end of its name; of a whole stage how many nodes of which ops.
 
     origin: the number of the frame that it comes from, in place of its op.
     """
@@ -213,7 +213,7 @@ def _inside(
     edges: Mapping[tuple[str, str], str],
     hints: Mapping[str, tuple[str, str, str]],
 ) -> Iterator[str]:
-    """The edges and the nodes of a frame."""
+    """Yields the edges and the nodes of a frame."""
     left, top = corner[0] + (box.width - box.layout.width) / 2, corner[1] + HEAD
     centers = {n: (left + x, top + y) for n, (x, y) in box.layout.centers.items()}
     for (a, b), what in edges.items():
@@ -229,7 +229,7 @@ def _inside(
 
 
 def _edge(points: Sequence[tuple[float, float]], hint: str) -> str:
-    """A curve from node to node, through the points between them."""
+    """Returns a curve from node to node, through the points between them."""
     path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
     for (a, top), (b, bottom) in pairwise(points):
         bend = max(abs(bottom - top) / 2, 14.0)
@@ -275,7 +275,7 @@ def _node(box: _Box, name: str, center: tuple[float, float], hints: Mapping[str,
 
 
 def bytes_text(count: int) -> str:
-    """A number of bytes in the unit that suits it."""
+    """Returns a number of bytes in the unit that suits it."""
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if count >= unit:
             return f"{count / unit:.3g} {name}"

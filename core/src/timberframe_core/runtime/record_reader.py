@@ -35,7 +35,7 @@ class RecordReader:
         self._given = 0  # records since the first round began
 
     def batch(self, check: Callable[[], None]) -> np.ndarray:
-        """The next batch_size records. check: raises where the run was cancelled.
+        """Returns the next batch_size records. check: raises where the run was cancelled.
 
         Raises NotFoundError where no file matches or none has a record, DataLossError for a damaged one.
         """
@@ -51,7 +51,7 @@ class RecordReader:
         return found
 
     def position(self) -> Position:
-        """How many records it has given."""
+        """Returns how many records it has given."""
         with self._lock:
             return {"records": np.array(self._given)}
 
@@ -105,7 +105,7 @@ def _draw(buffer: list[bytes], chance: random.Random) -> bytes:
 
 
 def read_records(path: str, compression: str = "") -> Iterator[bytes]:
-    """The records of a TFRecord file, in order. compression: '', 'ZLIB' or 'GZIP'.
+    """Yields the records of a TFRecord file, in order. compression: '', 'ZLIB' or 'GZIP'.
 
     Raises NotFoundError for a file that cannot be read, DataLossError for one that is damaged.
     """
@@ -119,13 +119,16 @@ def read_records(path: str, compression: str = "") -> Iterator[bytes]:
 
 
 def records_in(file: Any, path: str) -> Iterator[bytes]:
-    """The records of an open TFRecord file, in order. path: how errors name it. Raises DataLossError for damage."""
+    """Yields the records of an open TFRecord file, in order.
+
+    path: how errors name it. Raises DataLossError for damage.
+    """
     while head := file.read(12):
         yield _record(path, file, head)
 
 
 def _record(path: str, file: Any, head: bytes) -> bytes:
-    """One record: its length and that one's checksum, then its bytes and theirs."""
+    """Returns one record: its length and that one's checksum, then its bytes and theirs."""
     from timberframe_core.crc32c import crc32c, masked  # file formats are a layer above
 
     if len(head) == 12:
@@ -139,7 +142,7 @@ def _record(path: str, file: Any, head: bytes) -> bytes:
 
 
 def _read(file: Any, size: int) -> bytes:
-    """The next `size` bytes, or what is left; a damaged size takes no more memory than the file has bytes."""
+    """Returns the next `size` bytes, or what is left; a damaged size takes no more memory than the file has bytes."""
     parts: list[bytes] = []
     while size and (part := file.read(min(size, _PIECE))):
         parts.append(part)
@@ -156,7 +159,7 @@ class _Inflated:
         self._ready = b""
 
     def read(self, size: int) -> bytes:
-        """The next `size` bytes, or what is left."""
+        """Returns the next `size` bytes, or what is left."""
         while len(self._ready) < size:
             piece = self._stream.unconsumed_tail or self._raw.read(65_536)
             if not piece:

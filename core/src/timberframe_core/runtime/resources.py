@@ -33,7 +33,9 @@ class ResourceStore:
         self.variables = VariableStore(self._stream, deterministic)
 
     def get_or_make(self, key: str, make: Callable[[], T]) -> T:
-        """The resource, made by `make` where there is none; of threads that ask at the same time, one makes it."""
+        """Returns the resource, made by `make` where there is none; of threads that ask at
+        the same time, one makes it.
+        """
         found: T | None = self._resources.get(key)
         if found is None:
             with self._lock:
@@ -47,7 +49,7 @@ class ResourceStore:
         return found
 
     def find(self, key: str) -> Any | None:
-        """The resource, None where there is none."""
+        """Returns the resource, None where there is none."""
         return self._resources.get(key)
 
     def put(self, key: str, value: Any) -> None:
@@ -57,7 +59,9 @@ class ResourceStore:
             self._resources[key] = value
 
     def positions(self) -> dict[str, Position]:
-        """The positions of all resources that have one, by key, and those that were set for some not made yet."""
+        """Returns the positions of all resources that have one, by key, and those that were
+        set for some not made yet.
+        """
         with self._lock:
             made, found = dict(self._resources), dict(self._positions)
         # Without the lock: a resource may hold its own while it makes others.
@@ -65,7 +69,7 @@ class ResourceStore:
         return dict(sorted(found.items()))
 
     def set_positions(self, positions: Mapping[str, Position]) -> bool:
-        """Has these resources go on from these positions, also those that are made later; others stay as they are.
+        """Makes these resources go on from these positions, also those that are made later; others stay as they are.
 
         Returns whether what was compiled draws random numbers of other seeds, and must be compiled again.
         """

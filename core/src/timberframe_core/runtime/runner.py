@@ -77,7 +77,7 @@ class Runner:
         return self.fetches.assemble(self._elements(values, context, on_device))
 
     def _elements(self, values: Sequence[Any], context: RunContext, on_device: bool = False) -> list[Any]:
-        """The value of each element of the fetches, by the general way."""
+        """Returns the value of each element of the fetches, by the general way."""
         session = self.session
         inputs = self.located(values)
         session.begin(context.cancel)
@@ -99,7 +99,7 @@ class Runner:
         return found
 
     def located(self, values: Sequence[Any]) -> list[Located]:
-        """The values of the feeds as arrays, each on the device where it is."""
+        """Returns the values of the feeds as arrays, each on the device where it is."""
         devices = self.session.runtime.devices.devices
         return [locate_feed(t, v, devices) for t, v in zip(self.feeds, values, strict=True)]
 
@@ -117,7 +117,7 @@ class Runner:
             session.end(context.cancel)
 
     def plan_for(self, inputs: Sequence[Located]) -> Plan:
-        """The plan for these feeds: one for their shapes, where passes made another graph for these."""
+        """Returns the plan for these feeds: one for their shapes, where passes made another graph for these."""
         fed = self.fed
         if fed is None or fed.idle:
             return self.plan
@@ -143,10 +143,12 @@ class Runner:
             self.fed.release()
 
     def _direct_call(self, plan: Plan, level: Level) -> Callable[..., Any] | None:
-        """A call that skips the executor, on a device of the host's memory that offers one."""
+        """Returns a call that skips the executor, on a device of the host's memory that offers one."""
 
         def general(*values: Any) -> Any:
-            """What `direct` gives, neither more nor less: the callers of `direct` assemble the results of both."""
+            """Returns what `direct` gives, neither more nor less: the callers of `direct`
+            assemble the results of both.
+            """
             found = self._elements(values, RunContext())
             return found if len(found) > 1 else found[0]
 
@@ -164,7 +166,8 @@ class Runner:
         return lambda *values: assemble([scalar(x) for x in direct(*values)])
 
     def direct_arrays(self, inputs: Sequence[Located], general: Callable[..., Any]) -> Callable[..., Any] | None:
-        """A call of host arrays of the shapes of these that gives the array, or the list of them, of the fetches.
+        """Returns a call of host arrays of the shapes of these that gives the array, or the
+        list of them, of the fetches.
 
         general: does the same for arrays that the call does not take. None where there is no such call.
         """
@@ -217,5 +220,5 @@ class ComposedRunner(Runner):
 
 
 def scalar(array: Any) -> Any:
-    """A result as the caller gets it: TensorFlow returns NumPy scalars for 0-d tensors."""
+    """Returns a result as the caller gets it: TensorFlow returns NumPy scalars for 0-d tensors."""
     return array[()] if array.ndim == 0 else array

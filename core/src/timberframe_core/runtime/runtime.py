@@ -79,7 +79,7 @@ class Runtime:
         variables: Variables | None = None,
         device: str = "",
     ) -> Plan:
-        """The plan of a function body that the executor drives. device: of nodes that ask for none.
+        """Returns the plan of a function body that the executor drives. device: of nodes that ask for none.
 
         variables: where variables and random streams are, by default those of the session.
         """
@@ -99,13 +99,13 @@ class Runtime:
                 self._functions.pop(key).release()
 
     def plan(self, build: Callable[[Rewrite], Program], scope: str = "", variables: Variables | None = None) -> Plan:
-        """A plan with the devices, variables and passes of this session."""
+        """Returns a plan with the devices, variables and passes of this session."""
         plan = Plan(build, self.placer, variables or self.variables, self.pipeline, scope)
         check_host_ops(plan.program.nodes, self._plugins)
         return plan
 
     def forget_functions(self) -> None:
-        """Has function bodies be planned again; runs in flight end with the plans that they began with."""
+        """Plans function bodies again; runs in flight end with the plans that they began with."""
         with self._lock:
             self._functions.clear()
 

@@ -113,7 +113,7 @@ class BaseSession(Evaluator):
         return self._runner(fetches, {}).run({}, context)
 
     def context(self, trace: TraceSink | None = None) -> RunContext:
-        """The context of a run, with the checks that the settings ask for."""
+        """Returns the context of a run, with the checks that the settings ask for."""
         if self.checks is not None:
             return self.checks.context(trace)
         return RunContext() if trace is None else RunContext(trace=trace, mode="nodes")
@@ -150,7 +150,7 @@ class BaseSession(Evaluator):
         return self.add_runner(Runner(self, self.graph, wanted, feeds))
 
     def _planned(self, key: Any, make: Callable[[], P]) -> P:
-        """What is kept under a key, made where it is not there or the graph has changed."""
+        """Returns what is kept under a key, made where it is not there or the graph has changed."""
         with self.lock:
             if self.closed:
                 raise WrongStateError("session is closed; make a new one to run again")
@@ -165,12 +165,14 @@ class BaseSession(Evaluator):
             return found
 
     def add_runner(self, runner: Runner) -> Runner:
-        """Has `close` end the runner, and `set_positions` have it planned again."""
+        """Makes `close` end the runner, and `set_positions` have it planned again."""
         self._runners.add(runner)
         return runner
 
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False) -> Any:
-        """A function of the feeds in `feed_list` that returns what `run` would: the fastest way to run again."""
+        """Returns a function of the feeds in `feed_list` that returns what `run` would: the
+        fastest way to run again.
+        """
         feeds = listed(feed_list or (), "make_callable: feed_list", "tensors or names")
         runner = self._runner(fetches, dict.fromkeys(feeds))
 
@@ -218,7 +220,7 @@ class BaseSession(Evaluator):
     # Variables
 
     def read_variables(self, variables: Sequence[Any]) -> list[DeviceArray | None]:
-        """The values of all these variables at one moment, None for those that have none. Nothing is copied.
+        """Returns the values of all these variables at one moment, None for those that have none. Nothing is copied.
 
         variables: tf.Variables, or their VarHandleOps. A later update leaves what was read as it is.
         """
@@ -235,7 +237,8 @@ class BaseSession(Evaluator):
     # Positions
 
     def read_positions(self) -> dict[str, Position]:
-        """How far random streams, iterators and other resources with a position have come: parts by name, by resource.
+        """Returns how far random streams, iterators and other resources with a position have come:
+        parts by name, by resource.
 
         Each part is an array or bytes. A session of the same graph that is given them goes on with the same numbers and
         elements. They belong together where no run is in flight. Those of other processes name their task. Raises
@@ -245,7 +248,8 @@ class BaseSession(Evaluator):
         return self.runtime.positions()
 
     def set_positions(self, positions: Mapping[str, Position]) -> None:
-        """Has random streams, iterators and other resources go on from where `read_positions` of a session found them.
+        """Makes random streams, iterators and other resources go on from where
+        `read_positions` of a session found them.
 
         Resources that are not made yet begin there; those that are not named stay where they are.
         """
@@ -277,11 +281,13 @@ class BaseSession(Evaluator):
         return self.target.encode()
 
     def list_devices(self) -> list[Any]:
-        """The devices that the session may use, best first; `name` is the full name of one, `spec` that in messages."""
+        """Returns the devices that the session may use, best first; `name` is the full name of
+        one, `spec` that in messages.
+        """
         return list(self.runtime.devices.devices)
 
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Explanation:
-        """How a run would go: placement with reasons, stages, peak memory; str() gives it as text.
+        """Returns how a run would go: placement with reasons, stages, peak memory; str() gives it as text.
 
         feed_dict gives shapes by its values. Placeholders that it leaves out count as fed; memory is given only where
         their static shapes are fully known.
@@ -334,7 +340,7 @@ class BaseSession(Evaluator):
                 self._idle.notify_all()
 
     def as_default(self) -> Any:
-        """A context in which `Tensor.eval` and `Operation.run` use this session."""
+        """Returns a context in which `Tensor.eval` and `Operation.run` use this session."""
         return _as_default(self)
 
 

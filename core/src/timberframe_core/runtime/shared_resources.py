@@ -32,7 +32,7 @@ class Elsewhere(NamedTuple):
 
 
 def write_node(node: Node, op: HostOp, handles: Sequence[str], made: str, container: str) -> bytes:
-    """A node as `carry_out` reads it. handles, made: keys of the resources, which are in the container."""
+    """Returns a node as `carry_out` reads it. handles, made: keys of the resources, which are in the container."""
     message = messages.NodeDef(op=node.op.name, name=node.name)
     for key, attr in node.op.attrs.items():
         message.attr[key].CopyFrom(encode_attr(node.attrs[key], attr.kind))

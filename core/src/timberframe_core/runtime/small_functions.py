@@ -32,7 +32,7 @@ class SmallFunction:
 
     @classmethod
     def of(cls, plan: Plan) -> SmallFunction | None:
-        """The function that a plan runs; None for one that is better planned."""
+        """Returns the function that a plan runs; None for one that is better planned."""
         nodes = [n for n in plan.program.nodes if not n.feed]
         suits = len(nodes) <= _MOST_NODES and (plan.schedule.host_feeds or not plan.schedule.static)
         if not suits or not all(map(_is_exact, nodes)):
@@ -52,7 +52,9 @@ class SmallFunction:
         return cls([np.asarray(n.attrs["value"]) for n in constants], steps, [at[x] for x in plan.results])
 
     def __call__(self, inputs: Sequence[Any]) -> list[np.ndarray] | None:
-        """What the function returns; None where it has to be planned: for large inputs, and to word an error."""
+        """Returns what the function returns; None where it has to be planned: for large
+        inputs, and to word an error.
+        """
         if sum([x.size for x in inputs]) > _MOST_ELEMENTS:
             return None
         values: list[Any] = [*inputs, *self._constants]
@@ -68,7 +70,7 @@ class SmallFunction:
 
 
 def _is_exact(node: Node) -> bool:
-    """Whether the op's reference gives what every kernel gives."""
+    """Returns whether the op's reference gives what every kernel gives."""
     op = node.op
     if op.role == "constant":
         return True

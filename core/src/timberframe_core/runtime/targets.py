@@ -40,7 +40,8 @@ class Target(Protocol):
     """
 
     def devices(self) -> Sequence[Device]:
-        """The devices that the session may use, best first; those of this process are among them where it wants them.
+        """Returns the devices that the session may use, best first; those of this process are among
+        them where it wants them.
 
         FailedPreconditionError says what is missing where there are none.
         """
@@ -53,7 +54,7 @@ class TargetKind(Protocol):
     """What is registered for a scheme: a module or an object with these functions."""
 
     def open(self, address: str, config: SessionConfig) -> Target:
-        """The target for a new session; address: what follows the scheme in the URL, "2" in "process:2"."""
+        """Returns the target for a new session; address: what follows the scheme in the URL, "2" in "process:2"."""
 
     def reset(self, address: str, containers: Sequence[str]) -> None:
         """Drops what sessions left in these containers, or in all if none is named; all sessions are closed before."""
@@ -75,7 +76,7 @@ class ServingKind(TargetKind, Protocol):
     """A target that programs can start the tasks of: one that also has this function."""
 
     def serve(self, cluster: Mapping[str, Mapping[int, str]] | None, job: str, task: int) -> Server:
-        """What serves a task, and finds the others; it ends with this process.
+        """Returns what serves a task, and finds the others; it ends with this process.
 
         cluster: the addresses of all tasks, by job and number; None for a cluster of this task alone, on this machine.
         UnavailableError where the engine does not run, AlreadyExistsError where another process serves the task.
@@ -97,7 +98,7 @@ class _Registry:
                 raise AlreadyExistsError(f"target {scheme!r}: is registered already; schemes must differ")
 
     def find(self, url: str) -> tuple[TargetKind, str]:
-        """What is registered for a URL, loaded if need be, and the address in it."""
+        """Returns what is registered for a URL, loaded if need be, and the address in it."""
         found = _SCHEME.match(url)
         if url and found is None:
             raise InvalidArgumentError(
@@ -162,7 +163,7 @@ def register_target(scheme: str, kind: TargetKind) -> None:
 
 
 def find_target(url: str) -> tuple[TargetKind, str]:
-    """What is registered for a session's target, and the address in it.
+    """Returns what is registered for a session's target, and the address in it.
 
     NotFoundError lists the schemes that are installed where this one is not; InvalidArgumentError: it is malformed.
     """
@@ -175,5 +176,7 @@ def target_schemes() -> list[str]:
 
 
 def find_serving(protocol: str = "") -> ServingKind:
-    """The target of this scheme, by default the first installed, that serves tasks; NotFoundError where none does."""
+    """Returns the target of this scheme, by default the first installed, that serves tasks;
+    NotFoundError where none does.
+    """
     return _registry.serving(protocol)

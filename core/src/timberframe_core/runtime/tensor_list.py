@@ -45,7 +45,7 @@ class _Version:
         self.newer: _Version | None = None
 
     def root(self) -> list[Element]:
-        """The items, taken over from the newer state that holds them, or a copy of its own."""
+        """Returns the items, taken over from the newer state that holds them, or a copy of its own."""
         if self.items is None:
             chain: list[_Version] = []
             at = self
@@ -78,7 +78,7 @@ class _Version:
         self.steps = steps
 
     def changed(self, index: int, value: Element) -> _Version:
-        """The state with another item; `index` may be one past the end."""
+        """Returns the state with another item; `index` may be one past the end."""
         items = self.root()
         if index == len(items):
             items.append(None)
@@ -132,24 +132,24 @@ class TensorList:
         return self.declared if self.seen is None else self.seen
 
     def copy(self) -> TensorList:
-        """The list itself, which never changes."""
+        """Returns the list itself, which never changes."""
         return self
 
     def __len__(self) -> int:
         return self.length
 
     def get(self, index: int) -> Element:
-        """One element."""
+        """Returns one element."""
         with _lock:
             return self._state.root()[index]
 
     def items(self) -> list[Element]:
-        """All elements."""
+        """Returns all elements."""
         with _lock:
             return self._state.root()[: self.length]
 
     def numbered(self) -> Iterator[tuple[int, Located]]:
-        """The elements that were set, with their positions."""
+        """Returns the elements that were set, with their positions."""
         if self.sparse_items is not None:
             return iter(self.sparse_items.items())
         return ((i, item) for i, item in enumerate(self.items()) if item is not None)
@@ -162,14 +162,14 @@ class TensorList:
         return new
 
     def with_item(self, index: int, item: Located) -> TensorList:
-        """The list with another element at `index`, which may be one past the end."""
+        """Returns the list with another element at `index`, which may be one past the end."""
         with _lock:
             new = self._like(self._state.changed(index, item), max(self.length, index + 1))
         new._see(index, item)
         return new
 
     def popped(self) -> TensorList:
-        """The list without its last element."""
+        """Returns the list without its last element."""
         last = self.length - 1
         with _lock:
             new = self._like(self._state.changed(last, None), last)
@@ -178,24 +178,24 @@ class TensorList:
         return new
 
     def resized(self, size: int) -> TensorList:
-        """The list cut off, or with elements that read as zeros at its end."""
+        """Returns the list cut off, or with elements that read as zeros at its end."""
         items = self.items()[:size]
         new = self.of(items + without_values(size - len(items)))
         new.mixed |= self.mixed
         return new
 
     def of(self, items: list[Element]) -> TensorList:
-        """A list of the same kind with other elements."""
+        """Returns a list of the same kind with other elements."""
         return TensorList(self.dtype, self.declared, items, self.limit)
 
 
 def without_values(count: int) -> list[Element]:
-    """Elements that read as zeros; ResourceExhaustedError for more than a list can have."""
+    """Returns elements that read as zeros; ResourceExhaustedError for more than a list can have."""
     if count > MOST_ELEMENTS:
         raise ResourceExhaustedError(f"a list is to have {count} further elements; it has at most {MOST_ELEMENTS}")
     return [None] * count
 
 
 def is_list(value: Any) -> bool:
-    """Whether an array of the executor is a list."""
+    """Returns whether an array of the executor is a list."""
     return isinstance(value, TensorList)

@@ -67,7 +67,7 @@ def assign_variables(session: BaseSession, variables: Sequence[Any], values: Seq
 
 
 def _operations(session: BaseSession, variables: Sequence[Any]) -> list[Operation]:
-    """The operations that make these variables, all of the session's graph."""
+    """Returns the operations that make these variables, all of the session's graph."""
     if session.closed:
         raise WrongStateError("session is closed; its variables are gone")
     operations = [getattr(v, "op", v) for v in variables]
@@ -85,7 +85,9 @@ def _operations(session: BaseSession, variables: Sequence[Any]) -> list[Operatio
 
 
 def _suited(op: Operation, value: Any) -> np.ndarray:
-    """The value as an array of the variable's dtype; InvalidArgumentError where it or its shape does not suit."""
+    """Returns the value as an array of the variable's dtype; InvalidArgumentError where it
+    or its shape does not suit.
+    """
     try:
         array, _ = to_array(value, op.attrs["dtype"])
     except InvalidArgumentError as e:
@@ -100,5 +102,5 @@ def _suited(op: Operation, value: Any) -> np.ndarray:
 
 
 def _key(op: Operation) -> str:
-    """The name by which sessions know a variable."""
+    """Returns the name by which sessions know a variable."""
     return variable_key(op.name, op.attrs)

@@ -40,7 +40,9 @@ class VariableStore:
         self._numbers = itertools.count()
 
     def get(self, name: str, device: Device, dtype: DType) -> Variable:
-        """The variable of this name; InvalidArgumentError where it has another dtype or lives on another device."""
+        """Returns the variable of this name; InvalidArgumentError where it has another dtype
+        or lives on another device.
+        """
         with self._lock:
             found = self._variables.get(name)
             if found is None:
@@ -57,7 +59,7 @@ class VariableStore:
         return found
 
     def find(self, name: str) -> Variable | None:
-        """The variable of this name, None where there is none."""
+        """Returns the variable of this name, None where there is none."""
         return self._variables.get(name)
 
     def forget(self, name: str) -> None:
@@ -65,17 +67,17 @@ class VariableStore:
         self._variables.pop(name, None)
 
     def shape(self, name: str) -> StaticShape | None:
-        """The shape of the variable's value, None while it has none."""
+        """Returns the shape of the variable's value, None while it has none."""
         found = self._variables.get(name)
         return None if found is None else found.shape
 
     def device(self, name: str) -> Device | None:
-        """Where the variable lives, None while it does not exist."""
+        """Returns where the variable lives, None while it does not exist."""
         found = self._variables.get(name)
         return None if found is None else found.device
 
     def snapshot(self, names: Sequence[str]) -> dict[str, HeldVersion]:
-        """The values of these variables at one moment, without those that have none.
+        """Returns the values of these variables at one moment, without those that have none.
 
         They are the versions themselves, not copies: a later update makes a new version while one of them is held.
         """
@@ -108,7 +110,7 @@ class VariableStore:
         return True
 
     def stream(self, op: str, name: str, seeded: bool) -> RandomStream:
-        """The random numbers of the node of this name, from their start when it is asked for first."""
+        """Returns the random numbers of the node of this name, from their start when it is asked for first."""
         self.check_seed(op, name, seeded)
         return self._stream_of(name)
 

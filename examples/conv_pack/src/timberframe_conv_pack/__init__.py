@@ -19,7 +19,7 @@ RELU = Part("out", "Relu", ("sum",))
 
 
 def parts_of(node):
-    """The nodes that a kernel runs: those that it covers, or the node itself."""
+    """Returns the nodes that a kernel runs: those that it covers, or the node itself."""
     return node.inner[0].nodes if node.inner else [node]
 
 
@@ -38,7 +38,7 @@ def even(node):
 
 
 def product(node):
-    """What writes the convolution of x by filter into out, for the shapes of a node."""
+    """Returns what writes the convolution of x by filter into out, for the shapes of a node."""
     conv = Convolution.forward(parts_of(node)[0])
     windows = conv.windows
     pixels, terms, channels = conv.y.size // conv.y.shape[3], conv.filter.size // conv.y.shape[3], conv.y.shape[3]

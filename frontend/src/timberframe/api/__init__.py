@@ -32,7 +32,9 @@ INDEX = Path(__file__).with_name("index.json")
 
 
 def offered(space: str) -> dict[str, Any]:
-    """What the families put into `tf.<space>`, or into `tf` for ROOT: by public name a function that finds it."""
+    """Returns what the families put into `tf.<space>`, or into `tf` for ROOT: by public name
+    a function that finds it.
+    """
     return {name: partial(_find, family, name) for family, spaces in _index().items() for name in spaces.get(space, ())}
 
 
@@ -45,7 +47,7 @@ def _index() -> Mapping[str, Mapping[str, list[str]]]:
 
 @cache
 def _family(family: str) -> ModuleType:
-    """The module, with the boundary around what it offers: a function is known by the first of its names."""
+    """Returns the module, with the boundary around what it offers: a function is known by the first of its names."""
     module = import_module(f"{__name__}.{family}")
     for space, names in _index()[family].items():
         for name in names:

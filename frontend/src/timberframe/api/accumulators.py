@@ -45,7 +45,7 @@ class ConditionalAccumulatorBase:
         return self._dtype
 
     def num_accumulated(self, name: str | None = None) -> Tensor:
-        """How many gradients were added since the last were taken, an int32."""
+        """Returns how many gradients were added since the last were taken, an int32."""
         made: Tensor = apply_op(
             f"{self._PREFIX}AccumulatorNumAccumulated",
             [self._accumulator_ref],
@@ -106,7 +106,9 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         return made
 
     def take_grad(self, num_required: Any, name: str | None = None) -> Tensor:
-        """The mean or sum of what was added, as soon as there are num_required; then it is empty, its step one more."""
+        """Returns the mean or sum of what was added, as soon as there are num_required; then it is
+        empty, its step one more.
+        """
         made: Tensor = apply_op(
             "ResourceAccumulatorTakeGradient",
             [self._accumulator_ref, convert_to_tensor(num_required, int32)],
@@ -172,6 +174,6 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         return apply_op("SparseAccumulatorTakeGradient", inputs, {"dtype": self._dtype}, name)
 
     def take_indexed_slices_grad(self, num_required: Any, name: str | None = None) -> IndexedSlices:
-        """The same as IndexedSlices."""
+        """Returns the same as IndexedSlices."""
         indices, values, shape = self.take_grad(num_required, name)
         return IndexedSlices(values, indices, shape)

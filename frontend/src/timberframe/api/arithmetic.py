@@ -32,7 +32,7 @@ _Binary = Callable[..., Tensor]
 
 
 def _function(op: str, name: str, doc: str, node: str | None = None) -> _Binary:
-    """A function `name` (x, y) that adds one node of the op, called `node` unless the caller names it."""
+    """Returns a function `name` (x, y) that adds one node of the op, called `node` unless the caller names it."""
 
     def function(x: Any, y: Any, name: str | None = None) -> Tensor:
         result: Tensor = apply_op(op, [x, y], name=name or node)
@@ -44,31 +44,31 @@ def _function(op: str, name: str, doc: str, node: str | None = None) -> _Binary:
 
 
 def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
-    """The Hurwitz zeta function, the sum of (q + k)^-x for k >= 0, by element."""
+    """Returns the Hurwitz zeta function, the sum of (q + k)^-x for k >= 0, by element."""
     result: Tensor = apply_op("Zeta", [x, q], name=name or "Zeta")
     return result
 
 
 def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
-    """The derivative of order a of digamma at x, by element."""
+    """Returns the derivative of order a of digamma at x, by element."""
     result: Tensor = apply_op("Polygamma", [a, x], name=name or "Polygamma")
     return result
 
 
 def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
-    """The regularised lower incomplete gamma function P(a, x): that a gamma number of shape a is below x."""
+    """Returns the regularised lower incomplete gamma function P(a, x): that a gamma number of shape a is below x."""
     result: Tensor = apply_op("Igamma", [a, x], name=name or "Igamma")
     return result
 
 
 def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
-    """The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x), precise where it is small."""
+    """Returns the regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x), precise where it is small."""
     result: Tensor = apply_op("Igammac", [a, x], name=name or "Igammac")
     return result
 
 
 def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
-    """The regularised incomplete beta function, by element; operands that are no scalars have one shape."""
+    """Returns the regularised incomplete beta function, by element; operands that are no scalars have one shape."""
     result: Tensor = apply_op("Betainc", [a, b, x], name=name or "Betainc")
     return result
 
@@ -107,13 +107,13 @@ right_shift = _function("RightShift", "right_shift", "x shifted right by y bits,
 
 
 def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
-    """The angle of the point (x, y) against the x axis, in radians, by element."""
+    """Returns the angle of the point (x, y) against the x axis, in radians, by element."""
     result: Tensor = apply_op("Atan2", [y, x], name=name)
     return result
 
 
 def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
-    """The next number of the dtype after x1 in the direction of x2, by element."""
+    """Returns the next number of the dtype after x1 in the direction of x2, by element."""
     result: Tensor = apply_op("NextAfter", [x1, x2], name=name)
     return result
 
@@ -136,7 +136,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
 
 
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
-    """The sum of tensors of one shape; a single one is passed on."""
+    """Returns the sum of tensors of one shape; a single one is passed on."""
     values = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
     if not values:
         raise InvalidArgumentError("add_n: no inputs; at least one tensor is required")
@@ -153,7 +153,7 @@ def _identity(x: Tensor, name: str) -> Tensor:
 
 
 def accumulate_n(inputs: Sequence[Any], shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
-    """The sum of tensors of one shape, which `shape` and `tensor_dtype` may state: `add_n`."""
+    """Returns the sum of tensors of one shape, which `shape` and `tensor_dtype` may state: `add_n`."""
     values = [convert_to_tensor(x, tensor_dtype) for x in inputs]
     total = add_n(values, name)
     if shape is not None and is_static(total.static_shape) and tuple(shape) != total.static_shape:
@@ -165,6 +165,6 @@ def accumulate_n(inputs: Sequence[Any], shape: Any = None, tensor_dtype: Any = N
 
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
-    """The shape that tensors of these shapes, given as vectors, broadcast to."""
+    """Returns the shape that tensors of these shapes, given as vectors, broadcast to."""
     result: Tensor = apply_op("BroadcastArgs", [shape_x, shape_y])
     return result

@@ -39,7 +39,8 @@ def _constant(value: Any, dtype: Any, name: str | None) -> Tensor:
 
 
 def shape(input: Any, name: str | None = None, out_type: Any = int32, optimize: bool = True) -> Tensor:
-    """The sizes of the input as a vector of `out_type`; a constant where they are all known and `optimize` is set.
+    """Returns the sizes of the input as a vector of `out_type`; a constant where they are all
+    known and `optimize` is set.
 
     input may be a SparseTensor, also of `size` and `rank`.
     """
@@ -54,13 +55,13 @@ def shape(input: Any, name: str | None = None, out_type: Any = int32, optimize: 
 
 
 def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None) -> _Tensors:
-    """The sizes of each input as a vector of `out_type`."""
+    """Returns the sizes of each input as a vector of `out_type`."""
     result: _Tensors = apply_op("ShapeN", [list(input)], {"out_type": out_type}, name)
     return result
 
 
 def size(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
-    """The number of elements as a scalar of `out_type`; a constant where the shape is known."""
+    """Returns the number of elements as a scalar of `out_type`; a constant where the shape is known."""
     if isinstance(input, SparseTensor):
         count: Tensor = apply_op("Prod", [shape(input, None, out_type), 0], None, name or "Size")
         return count
@@ -72,7 +73,7 @@ def size(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
-    """The number of dimensions as a scalar int32; a constant where it is known."""
+    """Returns the number of dimensions as a scalar int32; a constant where it is known."""
     if isinstance(input, SparseTensor):
         return size(input.dense_shape, name or "Rank")
     x = convert_to_tensor(input)
@@ -83,13 +84,13 @@ def rank(input: Any, name: str | None = None) -> Tensor:
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The tensor's elements in another shape, in which one size may be -1."""
+    """Returns the tensor's elements in another shape, in which one size may be -1."""
     result: Tensor = apply_op("Reshape", [tensor, shape], None, name)
     return result
 
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
-    """The input with a dimension of one put in front of dimension `axis` (formerly `dim`)."""
+    """Returns the input with a dimension of one put in front of dimension `axis` (formerly `dim`)."""
     position = _one_of("expand_dims", "axis", axis, "dim", dim)
     if position is None:
         raise InvalidArgumentError("tf.expand_dims: axis is not given; it must be")
@@ -98,7 +99,9 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
-    """The input without its dimensions of one, or without those of them that `axis` (formerly `squeeze_dims`) names."""
+    """Returns the input without its dimensions of one, or without those of them that `axis`
+    (formerly `squeeze_dims`) names.
+    """
     axes = _one_of("squeeze", "axis", axis, "squeeze_dims", squeeze_dims)
     dims = () if axes is None else (axes,) if isinstance(axes, int) else tuple(axes)
     result: Tensor = apply_op("Squeeze", [input], {"squeeze_dims": dims}, name)
@@ -114,7 +117,9 @@ def _one_of(function: str, name: str, value: Any, old_name: str, old_value: Any)
 
 
 def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugate: bool = False) -> Tensor:
-    """The dimensions of `a` in the order `perm`, by default reversed; `conjugate` also conjugates complex elements."""
+    """Returns the dimensions of `a` in the order `perm`, by default reversed; `conjugate` also
+    conjugates complex elements.
+    """
     x = convert_to_tensor(a)
     if perm is None:
         if x.static_shape is not None:
@@ -127,7 +132,7 @@ def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugat
 
 
 def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
-    """The last two dimensions exchanged, those before them left as they are."""
+    """Returns the last two dimensions exchanged, those before them left as they are."""
     x = convert_to_tensor(a)
     if x.static_shape is None:
         count = apply_op("Rank", [x])
@@ -141,7 +146,7 @@ def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: b
 
 
 def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
-    """The tensors joined along dimension `axis`, an integer scalar; a single tensor is returned as it is."""
+    """Returns the tensors joined along dimension `axis`, an integer scalar; a single tensor is returned as it is."""
     if np.isscalar(values):
         raise InvalidArgumentError(
             f"tf.concat: values is {values!r}; a list of tensors is required (values come first, axis after them)"
@@ -197,13 +202,13 @@ def split(
 
 
 def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
-    """Tensors of one shape stacked along a new dimension at `axis`."""
+    """Returns tensors of one shape stacked along a new dimension at `axis`."""
     result: Tensor = apply_op("Pack", [list(values)], {"axis": axis}, name)
     return result
 
 
 def parallel_stack(values: Any, name: str | None = "parallel_stack") -> Tensor:
-    """Tensors of one known shape stacked along a new first dimension."""
+    """Returns tensors of one known shape stacked along a new first dimension."""
     rows = [apply_op("ExpandDims", [value, 0]) for value in values]
     if not rows:
         raise InvalidArgumentError("tf.parallel_stack: values is empty; at least one tensor is required")
@@ -214,7 +219,9 @@ def parallel_stack(values: Any, name: str | None = "parallel_stack") -> Tensor:
 
 
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = "unstack") -> _Tensors:
-    """The slices along dimension `axis` as a list of tensors; `num` is their number if the shape does not show it."""
+    """Returns the slices along dimension `axis` as a list of tensors; `num` is their number if
+    the shape does not show it.
+    """
     x = convert_to_tensor(value)
     if num is None:
         sizes = x.static_shape
@@ -233,7 +240,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
 ) -> Tensor:
-    """The tensor with paddings[i, 0] elements before and paddings[i, 1] after it in each dimension i.
+    """Returns the tensor with paddings[i, 0] elements before and paddings[i, 1] after it in each dimension i.
 
     mode, in capitals or not: CONSTANT fills with `constant_values`; REFLECT mirrors without the edge, SYMMETRIC with.
     """
@@ -252,19 +259,19 @@ def pad(
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
-    """The input repeated multiples[i] times along each dimension i."""
+    """Returns the input repeated multiples[i] times along each dimension i."""
     result: Tensor = apply_op("Tile", [input, multiples], None, name)
     return result
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The input repeated along its dimensions of one, and along new leading ones, up to `shape`."""
+    """Returns the input repeated along its dimensions of one, and along new leading ones, up to `shape`."""
     result: Tensor = apply_op("BroadcastTo", [input, shape], None, name)
     return result
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
-    """The shape to which two shapes broadcast; raises InvalidArgumentError where they do not."""
+    """Returns the shape to which two shapes broadcast; raises InvalidArgumentError where they do not."""
     try:
         return TensorShape(broadcast(as_shape(shape_x), as_shape(shape_y)))
     except ValueError as e:
@@ -272,19 +279,19 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 
 def identity(input: Any, name: str | None = None) -> Tensor:
-    """A tensor with the input's value, made by a node of its own."""
+    """Returns a tensor with the input's value, made by a node of its own."""
     result: Tensor = apply_op("Identity", [input], None, name)
     return result
 
 
 def identity_n(input: Sequence[Any], name: str | None = None) -> _Tensors:
-    """The inputs, none of which is used before all are computed."""
+    """Returns the inputs, none of which is used before all are computed."""
     result: _Tensors = apply_op("IdentityN", [list(input)], None, name)
     return result
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
-    """The input, which gradients treat as a constant."""
+    """Returns the input, which gradients treat as a constant."""
     result: Tensor = apply_op("StopGradient", [input], None, name)
     return result
 
@@ -296,7 +303,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
-    """The tensor; a run in which it has NaN or infinite elements fails with `message`."""
+    """Returns the tensor; a run in which it has NaN or infinite elements fails with `message`."""
     result: Tensor = apply_op("CheckNumerics", [tensor], {"message": message}, name)
     return result
 
@@ -308,13 +315,13 @@ def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, na
 
 
 def no_op(name: str | None = None) -> Operation:
-    """An operation that does nothing, for control edges."""
+    """Returns an operation that does nothing, for control edges."""
     result: Operation = apply_op("NoOp", [], None, name)
     return result
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
-    """The tensor with the order of its elements reversed along each dimension in `axis`."""
+    """Returns the tensor with the order of its elements reversed along each dimension in `axis`."""
     result: Tensor = apply_op("ReverseV2", [tensor, axis], None, name)
     return result
 
@@ -323,26 +330,26 @@ reverse_v2 = reverse
 
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
-    """The elements shifted cyclically by `shift` positions along `axis`."""
+    """Returns the elements shifted cyclically by `shift` positions along `axis`."""
     result: Tensor = apply_op("Roll", [input, shift, axis], None, name)
     return result
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
-    """The permutation that undoes x."""
+    """Returns the permutation that undoes x."""
     result: Tensor = apply_op("InvertPermutation", [x], None, name)
     return result
 
 
 def space_to_depth(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
-    """Each block of pixels moved into the depth of one pixel."""
+    """Returns each block of pixels moved into the depth of one pixel."""
     attrs = {"block_size": block_size, "data_format": data_format}
     result: Tensor = apply_op("SpaceToDepth", [input], attrs, name)
     return result
 
 
 def depth_to_space(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
-    """The depth of each pixel spread over a block of pixels."""
+    """Returns the depth of each pixel spread over a block of pixels."""
     attrs = {"block_size": block_size, "data_format": data_format}
     result: Tensor = apply_op("DepthToSpace", [input], attrs, name)
     return result
@@ -377,7 +384,7 @@ def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | N
 def batch_to_space(
     input: Any, crops: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
 ) -> Tensor:
-    """The inverse of `space_to_batch`, then cropped.
+    """Returns the inverse of `space_to_batch`, then cropped.
 
     The other arguments are those of `batch_to_space_nd`.
     """
@@ -385,7 +392,7 @@ def batch_to_space(
 
 
 def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
-    """The inverse of `space_to_batch_nd`, then cropped.
+    """Returns the inverse of `space_to_batch_nd`, then cropped.
 
     crops: [dimensions, 2], how many positions are left out at the beginning and at the end of each.
     """

@@ -12,7 +12,7 @@ from timberframe_core.graph.operation import Tensor
 
 
 def exchange_with_last(x: Tensor, axis: int, function: str) -> Any:
-    """The permutation that exchanges a dimension with the last one; None where it is the last.
+    """Returns the permutation that exchanges a dimension with the last one; None where it is the last.
 
     function: the caller's name, for the error if the axis is outside a known rank.
     """
@@ -28,7 +28,7 @@ def exchange_with_last(x: Tensor, axis: int, function: str) -> Any:
 
 
 def move_to_end(x: Tensor, axis: int, function: str) -> Any:
-    """The permutation that puts a dimension after all others; None where it is the last."""
+    """Returns the permutation that puts a dimension after all others; None where it is the last."""
     if axis == -1 and x.static_shape is None:
         return None
     if x.static_shape is not None:
@@ -41,7 +41,8 @@ def move_to_end(x: Tensor, axis: int, function: str) -> Any:
 
 
 def group(count: Any, axes: Any, last: bool) -> Tensor:
-    """The permutation of `count` dimensions that puts those of a vector in its order after the others, or before them.
+    """Returns the permutation of `count` dimensions that puts those of a vector in its order after
+    the others, or before them.
 
     It uses only ops whose values follow from the rank, so that no shape depends on a device's result.
     """

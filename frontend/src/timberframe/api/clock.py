@@ -9,6 +9,6 @@ __all__ = ["timestamp"]
 
 
 def timestamp(name: str | None = None) -> Tensor:
-    """Seconds since 1970-01-01 00:00 UTC when it is run, a float64 scalar."""
+    """Returns seconds since 1970-01-01 00:00 UTC when it is run, a float64 scalar."""
     made: Tensor = apply_op("Timestamp", name=name)
     return made

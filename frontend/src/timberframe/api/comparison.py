@@ -43,6 +43,6 @@ logical_or = _function("LogicalOr", "logical_or", "x or y, by element.")
 
 
 def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5, name: str | None = None) -> Tensor:
-    """Whether x and y, of one shape, differ by less than `tolerance`, by element."""
+    """Returns whether x and y, of one shape, differ by less than `tolerance`, by element."""
     result: Tensor = apply_op("ApproximateEqual", [x, y], {"tolerance": tolerance}, name)
     return result

@@ -72,7 +72,7 @@ def expanded_alike(results: Sequence[Any]) -> list[Any]:
 
 
 def _packed(structure: Any, following: Callable[[], Any]) -> Any:
-    """The structure with the following leaves, which may be structures."""
+    """Returns the structure with the following leaves, which may be structures."""
     return nest.map_structure(lambda _: following(), structure)
 
 

@@ -54,7 +54,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
 
 
 def _as(real: Tensor, x: Tensor) -> Tensor:
-    """A real tensor in the dtype of x, which may be complex."""
+    """Returns a real tensor in the dtype of x, which may be complex."""
     return real if real.dtype is x.dtype else call_op("Cast", real, DstT=x.dtype)
 
 
@@ -70,7 +70,7 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Ten
 
 
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor | None:
-    """The L2 norm of all elements of all tensors together; entries that are None do not count."""
+    """Returns the L2 norm of all elements of all tensors together; entries that are None do not count."""
     t_list = listed(t_list, "global_norm: t_list", "tensors")
     with name_scope(name, "global_norm"):
         values = [convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t) for t in t_list if t is not None]
@@ -80,7 +80,7 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor | None
 def clip_by_global_norm(
     t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Any], Any]:
-    """The tensors, all scaled by one factor so that their global norm is at most `clip_norm`; and that norm.
+    """Returns the tensors, all scaled by one factor so that their global norm is at most `clip_norm`; and that norm.
 
     use_norm: the global norm, if it is computed already. If it is not finite, all results are NaN.
     """
@@ -113,7 +113,7 @@ def eye(
     dtype: Any = float32,
     name: str | None = None,
 ) -> Tensor:
-    """An identity matrix, or a batch of them of the leading shape `batch_shape`.
+    """Returns an identity matrix, or a batch of them of the leading shape `batch_shape`.
 
     num_rows, num_columns: integers or int32 scalars; a square matrix where there is no num_columns. dtype: a numeric
     one or bool.
@@ -135,7 +135,7 @@ def eye(
 
 
 def _size(value: Any, what: str) -> Any:
-    """A number of rows or columns: an int, or a tensor as it is."""
+    """Returns a number of rows or columns: an int, or a tensor as it is."""
     if is_tensor(value):
         return convert_to_tensor(value, int32)
     size = operator.index(instance(value, SupportsIndex, f"tf.eye: {what}", "an integer"))
@@ -168,7 +168,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[T
 
 
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
-    """The share of the elements that are zero, as float32; NaN of an empty tensor."""
+    """Returns the share of the elements that are zero, as float32; NaN of an empty tensor."""
     with name_scope(name, "zero_fraction", [value]):
         x = convert_to_tensor(value)
         zeros = call_op("Cast", call_op("Equal", x, call_op("ZerosLike", x)), DstT=float32)
@@ -186,7 +186,7 @@ def embedding_lookup(
     params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None, validate_indices: bool = True,
     max_norm: float | None = None,
 ) -> Tensor:  # fmt: skip
-    """Rows `ids` of an embedding table; with max_norm each row is clipped to that L2 norm.
+    """Returns rows `ids` of an embedding table; with max_norm each row is clipped to that L2 norm.
 
     params: the table, or its parts in a list or a PartitionedVariable. partition_strategy: with "mod" id i is in part
     i % parts, with "div" the parts follow each other. validate_indices changes nothing here.

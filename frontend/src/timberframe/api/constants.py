@@ -24,23 +24,26 @@ _HIERARCHY = (int32, int64, float16, bfloat16, float32, float64)
 
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
-    """A tensor of the sizes `dims` with every element `value`."""
+    """Returns a tensor of the sizes `dims` with every element `value`."""
     result: Tensor = apply_op("Fill", [dims, value], None, name)
     return result
 
 
 def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
-    """A tensor of zeros (false, empty strings)."""
+    """Returns a tensor of zeros (false, empty strings)."""
     return filled(shape, as_dtype(dtype), 0, name or "zeros")
 
 
 def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
-    """A tensor of ones (true)."""
+    """Returns a tensor of ones (true)."""
     return filled(shape, as_dtype(dtype), 1, name or "ones")
 
 
 def filled(shape: Any, dtype: DType, value: Any, name: str | None, stored: int = _SMALL) -> Tensor:
-    """A tensor of one value. stored: the number of elements up to which it is a constant, else the run fills it."""
+    """Returns a tensor of one value.
+
+    stored: the number of elements up to which it is a constant, else the run fills it.
+    """
     element = b"" if dtype is string and value in (0, 1) else value
     sizes = None if _holds_tensor(shape) else as_shape(shape)
     if sizes is not None and None not in sizes:
@@ -65,7 +68,7 @@ def _holds_tensor(shape: Any) -> bool:
 
 
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
-    """Zeros in the shape of a tensor, and in its dtype unless another is given."""
+    """Returns zeros in the shape of a tensor, and in its dtype unless another is given."""
     return _like("ZerosLike", tensor, dtype, 0, name, optimize)
 
 

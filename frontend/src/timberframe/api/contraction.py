@@ -21,7 +21,8 @@ NAMESPACES = {"linalg": ("tensordot",)}
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
-    """The sum of products over pairs of dimensions: the last `axes` of a with the first of b, or two lists of axes.
+    """Returns the sum of products over pairs of dimensions: the last `axes` of a with the first
+    of b, or two lists of axes.
 
     The result has the other dimensions of a, then those of b. The lists may be tensors.
     """
@@ -35,7 +36,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
 
 
 def _sides(axes: Any) -> Sequence[Any]:
-    """The axes of a and those of b: two tensors, or lists of ints."""
+    """Returns the axes of a and those of b: two tensors, or lists of ints."""
     if isinstance(axes, Tensor):
         return apply_op("Unpack", [axes], {"num": 2, "axis": 0})  # type: ignore[no-any-return]  # a list of tensors
     if len(axes) != 2:

@@ -37,7 +37,7 @@ def cond(
     fn1: Callable[[], Any] | None = None,
     fn2: Callable[[], Any] | None = None,
 ) -> Any:
-    """What `true_fn()` returns where the scalar `pred` is true, else what `false_fn()` returns.
+    """Returns what `true_fn()` returns where the scalar `pred` is true, else what `false_fn()` returns.
 
     Only the operations made inside the chosen function run. Both must return tensors of the same dtypes in the same
     structure; a list or tuple of one tensor comes back as that tensor unless `strict`. fn1 and fn2 are TensorFlow's
@@ -63,7 +63,7 @@ def cond(
 
 
 def unpacked(result: Any, strict: bool) -> Any:
-    """A list or tuple of one as what is in it, unless strict."""
+    """Returns a list or tuple of one as what is in it, unless strict."""
     return result[0] if isinstance(result, list | tuple) and len(result) == 1 and not strict else result
 
 
@@ -131,7 +131,7 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """What the function of the first true predicate returns, or else what `default` returns.
+    """Returns what the function of the first true predicate returns, or else what `default` returns.
 
     pred_fn_pairs: pairs of a scalar tensor and a function, or a dict of these. default: without one, some predicate
     must be true. exclusive: at most one predicate may be true. What must hold is checked when the graph runs.
@@ -170,7 +170,7 @@ def _assert_count(predicates: Sequence[Tensor], comparison: str, required: str) 
 
 
 def _after(checks: Sequence[Operation], result: Any) -> Any:
-    """The result, which waits for the checks."""
+    """Returns the result, which waits for the checks."""
     if not checks:
         return result
     leaves = nest.flatten(result)
@@ -181,7 +181,8 @@ def _after(checks: Sequence[Operation], result: Any) -> Any:
 def switch_case(
     branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None, name: str = "switch_case"
 ) -> Any:
-    """What the function number `branch_index` returns; what `default` (the last function) returns for other numbers.
+    """Returns what the function number `branch_index` returns; what `default` (the last function)
+    returns for other numbers.
 
     branch_index: a scalar int32 tensor. branch_fns: functions, or a dict or pairs of the numbers from 0 and functions.
     Only the operations made inside the chosen function run. All must return tensors of the same dtypes in the same
@@ -202,7 +203,7 @@ def switch_case(
 
 
 def _numbered(branch_fns: Any) -> list[Callable[[], Any]]:
-    """The functions of tf.switch_case by number."""
+    """Returns the functions of tf.switch_case by number."""
     entries = branch_fns.items() if isinstance(branch_fns, dict) else branch_fns
     pairs = [e if isinstance(e, list | tuple) else (i, e) for i, e in enumerate(entries)]
     if not pairs or not all(len(p) == 2 and isinstance(p[0], int) and callable(p[1]) for p in pairs):
@@ -225,7 +226,9 @@ _OPERATION: tuple[Any, ...] = ()
 
 
 def _operation_as_tensor(body: FuncGraph) -> Tensor:
-    """Has a body that returned an operation return a tensor, true when all has run, since another body returns one."""
+    """Makes a body that returned an operation return a tensor, true when all has run, since
+    another body returns one.
+    """
     with body.as_default():
         done = _true_after(*body.control_outputs)
         body.finish([done])

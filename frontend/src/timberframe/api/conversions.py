@@ -20,12 +20,12 @@ __all__ = [
 
 
 def convert_to_tensor_or_indexed_slices(value: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """The value as a tensor; IndexedSlices stay, and must be of `dtype` where it is given."""
+    """Returns the value as a tensor; IndexedSlices stay, and must be of `dtype` where it is given."""
     return _of_dtype(value, dtype) if isinstance(value, IndexedSlices) else convert_to_tensor(value, dtype, name)
 
 
 def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """The value as a tensor; a SparseTensor stays, and must be of `dtype` where it is given."""
+    """Returns the value as a tensor; a SparseTensor stays, and must be of `dtype` where it is given."""
     if isinstance(value, SparseTensorValue):
         value = SparseTensor.from_value(value)
     return _of_dtype(value, dtype) if isinstance(value, SparseTensor) else convert_to_tensor(value, dtype, name)
@@ -38,11 +38,11 @@ def _of_dtype(value: Any, dtype: Any) -> Any:
 
 
 def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
-    """The size at a position of a shape, an unknown one where the rank is unknown."""
+    """Returns the size at a position of a shape, an unknown one where the rank is unknown."""
     known = instance(shape, TensorShape, "tf.dimension_at_index: shape", "a tf.TensorShape")
     return Dimension(None) if known.ndims is None else known.dims[index]
 
 
 def is_symbolic_tensor(tensor: Any) -> bool:
-    """Whether it is a tensor of a graph, without a value of its own."""
+    """Returns whether it is a tensor of a graph, without a value of its own."""
     return isinstance(tensor, Tensor | SparseTensor | IndexedSlices) and not getattr(tensor, "eager", False)

@@ -28,7 +28,7 @@ NAMESPACES = {
 def sigmoid_cross_entropy_with_logits(
     _sentinel: None = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
-    """The logistic loss of each element, for labels in [0, 1]; the arguments must be named.
+    """Returns the logistic loss of each element, for labels in [0, 1]; the arguments must be named.
 
     Computed as max(x, 0) - x z + log(1 + exp(-|x|)), which does not overflow; the gradient is sigmoid(x) - z.
     """
@@ -52,7 +52,7 @@ def weighted_cross_entropy_with_logits(
     name: str | None = None,
     targets: Any = None,
 ) -> Tensor:
-    """Cross entropy of labels (formerly targets) and sigmoid(logits) by element, positive ones weighted.
+    """Returns cross entropy of labels (formerly targets) and sigmoid(logits) by element, positive ones weighted.
 
     With weight q, label z and logit x: (1 - z) x + (1 + (q - 1) z) (log(1 + exp(-|x|)) + max(-x, 0)).
     """
@@ -69,7 +69,8 @@ def weighted_cross_entropy_with_logits(
 def softmax_cross_entropy_with_logits_v2(
     labels: Any, logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
-    """Cross entropy of the distribution `labels` and softmax(logits) along an axis (the last for None), row by row.
+    """Returns cross entropy of the distribution `labels` and softmax(logits) along an axis (the
+    last for None), row by row.
 
     labels may have another dtype, such as int32 of one_hot: they are cast to that of the logits. Rows are counted over
     all other dimensions, so that labels may also have more of these, such as [1, rows, classes]; the result has those
@@ -106,7 +107,7 @@ def softmax_cross_entropy_with_logits(
 def sparse_softmax_cross_entropy_with_logits(
     _sentinel: None = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
-    """Cross entropy where each row's label is the number of its class; the arguments must be named.
+    """Returns cross entropy where each row's label is the number of its class; the arguments must be named.
 
     labels, int32 or int64, has the shape of logits without its last dimension, and the result that of labels.
     InvalidArgumentError for another number of dimensions; a label that is of no class is an error of the run.
@@ -140,7 +141,7 @@ def _check_named(function: str, positional: Any, labels: Any, logits: Any) -> No
 
 
 def _labels_of(function: str, labels: Any, logits: Tensor) -> Tensor:
-    """The labels as a tensor of the dtype and shape of logits.
+    """Returns the labels as a tensor of the dtype and shape of logits.
 
     InvalidTypeError for tensors of another dtype, as in TensorFlow; InvalidArgumentError for another shape.
     """
@@ -166,6 +167,6 @@ def _last_size(x: Tensor) -> Any:
 
 
 def _outer_shape(x: Tensor) -> Any:
-    """The sizes of all dimensions but the last."""
+    """Returns the sizes of all dimensions but the last."""
     sizes = (x.static_shape or ())[:-1]
     return list(sizes) if x.static_shape is not None and None not in sizes else shape(x)[:-1]

@@ -34,7 +34,7 @@ def ctc_loss(
     time_major: bool = True,
     logits: Any = None,
 ) -> Tensor:
-    """The negative log probability of each row of labels under logits, over all alignments: [batch].
+    """Returns the negative log probability of each row of labels under logits, over all alignments: [batch].
 
     labels: an int32 SparseTensor [batch, labels]. inputs (logits is another name): [time, batch, classes], or [batch,
     time, classes] without time_major; the last class is the blank. sequence_length: int32 [batch], at most the time.
@@ -64,7 +64,7 @@ def ctc_loss(
 def ctc_greedy_decoder(
     inputs: Any, sequence_length: Any, merge_repeated: bool = True, blank_index: int | None = None
 ) -> tuple[list[SparseTensor], Tensor]:
-    """The most probable class at each step of logits [time, batch, classes], without blanks.
+    """Returns the most probable class at each step of logits [time, batch, classes], without blanks.
 
     Returns a list of one int64 SparseTensor [batch, labels], and the negative sums of the logits [batch, 1].
     merge_repeated: equal ones that follow each other count once. blank_index: the last class if None.
@@ -77,7 +77,7 @@ def ctc_greedy_decoder(
 def ctc_beam_search_decoder(
     inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1, merge_repeated: bool = True
 ) -> tuple[list[SparseTensor], Tensor]:
-    """The most probable sequences of labels under logits [time, batch, classes], whose last class is the blank.
+    """Returns the most probable sequences of labels under logits [time, batch, classes], whose last class is the blank.
 
     Returns top_paths int64 SparseTensors [batch, labels], the best first, and their log probabilities [batch,
     top_paths]. beam_width: how many prefixes are kept at each step. merge_repeated: equal labels that follow each other
@@ -140,7 +140,7 @@ def _range(start: Any, end: Any) -> Tensor:
 
 
 def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """The labels [batch, labels] without those that equal the one before, and how many are left in each row.
+    """Returns the labels [batch, labels] without those that equal the one before, and how many are left in each row.
 
     seq_length: how many labels of each row count. Rows are filled with zeros up to the longest that is left.
     """

@@ -39,25 +39,27 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> list
 
 
 def cholesky(input: Any, name: str | None = None) -> Tensor:
-    """The lower triangular factors of positive definite matrices, of which only the lower triangles are read."""
+    """Returns the lower triangular factors of positive definite matrices, of which only the
+    lower triangles are read.
+    """
     result: Tensor = apply_op("Cholesky", [input], None, name)
     return result
 
 
 def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
-    """The x for which a x = rhs, where `chol` are the factors that `cholesky` gives of the matrices a."""
+    """Returns the x for which a x = rhs, where `chol` are the factors that `cholesky` gives of the matrices a."""
     lower = matrix_triangular_solve(chol, rhs)
     return matrix_triangular_solve(chol, lower, adjoint=True, name=name or "cholesky_solve")
 
 
 def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """The inverses of the matrices, or of their adjoints; a singular one is an error."""
+    """Returns the inverses of the matrices, or of their adjoints; a singular one is an error."""
     result: Tensor = apply_op("MatrixInverse", [input], {"adjoint": adjoint}, name)
     return result
 
 
 def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """The x for which matrix x = rhs, or the adjoint of matrix in its place; a singular matrix is an error."""
+    """Returns the x for which matrix x = rhs, or the adjoint of matrix in its place; a singular matrix is an error."""
     result: Tensor = apply_op("MatrixSolve", [matrix, rhs], {"adjoint": adjoint}, name)
     return result
 
@@ -65,7 +67,9 @@ def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None 
 def matrix_solve_ls(
     matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None
 ) -> Tensor:
-    """The x of least |matrix x - rhs|^2 + l2_regularizer |x|^2; without `fast`, dependent columns are no error."""
+    """Returns the x of least |matrix x - rhs|^2 + l2_regularizer |x|^2; without `fast`,
+    dependent columns are no error.
+    """
     inputs = [matrix, rhs, convert_to_tensor(l2_regularizer, float64)]
     result: Tensor = apply_op("MatrixSolveLs", inputs, {"fast": fast}, name)
     return result
@@ -74,13 +78,13 @@ def matrix_solve_ls(
 def matrix_triangular_solve(
     matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
-    """The x for which matrix x = rhs, reading one triangle of the matrices alone; batches broadcast."""
+    """Returns the x for which matrix x = rhs, reading one triangle of the matrices alone; batches broadcast."""
     result: Tensor = apply_op("MatrixTriangularSolve", [matrix, rhs], {"lower": lower, "adjoint": adjoint}, name)
     return result
 
 
 def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
-    """The determinants of the matrices."""
+    """Returns the determinants of the matrices."""
     result: Tensor = apply_op("MatrixDeterminant", [input], None, name)
     return result
 
@@ -92,7 +96,7 @@ def slogdet(input: Any, name: str | None = None) -> list[Tensor]:
 
 
 def logdet(matrix: Any, name: str | None = None) -> Tensor:
-    """The logarithms of the determinants of self-adjoint positive definite matrices."""
+    """Returns the logarithms of the determinants of self-adjoint positive definite matrices."""
     factor = cholesky(matrix)
     diagonal = apply_op("MatrixDiagPart", [factor])
     if diagonal.dtype.is_complex:
@@ -109,7 +113,7 @@ def self_adjoint_eig(tensor: Any, name: str | None = None) -> list[Tensor]:
 
 
 def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
-    """The eigenvalues of self-adjoint matrices in rising order."""
+    """Returns the eigenvalues of self-adjoint matrices in rising order."""
     values: Tensor = apply_op("SelfAdjointEigV2", [tensor], {"compute_v": False}, name)[0]
     return values
 
@@ -122,7 +126,7 @@ def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name:
 
 
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
-    """The conjugate transposes of the matrices."""
+    """Returns the conjugate transposes of the matrices."""
     return matrix_transpose(matrix, name=name or "adjoint", conjugate=True)
 
 

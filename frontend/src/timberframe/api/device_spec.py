@@ -27,7 +27,7 @@ class DeviceSpec(device_spec.DeviceSpec):
 
     @classmethod
     def from_string(cls, spec: str) -> DeviceSpec:
-        """The parts of a device string; raises InvalidArgumentError where it is malformed."""
+        """Returns the parts of a device string; raises InvalidArgumentError where it is malformed."""
         return cls().parse_from_string(spec)
 
     def parse_from_string(self, spec: str) -> DeviceSpec:

@@ -13,7 +13,9 @@ NAMESPACES = {"linalg": ("band_part", "diag", "diag_part", "set_diag")}
 
 
 def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
-    """Matrices with zeros outside a band of diagonals below and above the main one; a negative number means all."""
+    """Returns matrices with zeros outside a band of diagonals below and above the main one; a
+    negative number means all.
+    """
     result: Tensor = apply_op("MatrixBandPart", [input, num_lower, num_upper], None, name)
     return result
 
@@ -27,7 +29,7 @@ def matrix_diag(
     padding_value: Any = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
-    """Matrices with the given diagonals k and padding_value elsewhere."""
+    """Returns matrices with the given diagonals k and padding_value elsewhere."""
     x = convert_to_tensor(diagonal)
     padding = convert_to_tensor(padding_value, x.dtype.base_dtype)
     result: Tensor = apply_op("MatrixDiagV3", [x, k, num_rows, num_cols, padding], {"align": align}, name)
@@ -37,7 +39,7 @@ def matrix_diag(
 def matrix_diag_part(
     input: Any, name: str | None = "diag_part", k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT"
 ) -> Tensor:
-    """The diagonals k of matrices, padded with padding_value to one length."""
+    """Returns the diagonals k of matrices, padded with padding_value to one length."""
     x = convert_to_tensor(input)
     padding = convert_to_tensor(padding_value, x.dtype.base_dtype)
     result: Tensor = apply_op("MatrixDiagPartV3", [x, k, padding], {"align": align}, name)
@@ -47,7 +49,7 @@ def matrix_diag_part(
 def matrix_set_diag(
     input: Any, diagonal: Any, name: str | None = "set_diag", k: Any = 0, align: str = "RIGHT_LEFT"
 ) -> Tensor:
-    """The matrices with their diagonals k replaced."""
+    """Returns the matrices with their diagonals k replaced."""
     result: Tensor = apply_op("MatrixSetDiagV3", [input, diagonal, k], {"align": align}, name)
     return result
 

@@ -17,12 +17,14 @@ from timberframe_core.graph.operation import Tensor
 
 
 def tables_of(params: Any) -> list[Any]:
-    """The parts of a table; of one that is whole itself."""
+    """Returns the parts of a table; of one that is whole itself."""
     return list(params) if isinstance(params, list | tuple | PartitionedVariable) else [params]
 
 
 def lookup_in_parts(tables: Sequence[Any], ids: Any, partition_strategy: str) -> Tensor:
-    """Rows `ids` of a table in parts: with "mod" id i is in part i % parts, with "div" the parts follow each other."""
+    """Returns rows `ids` of a table in parts: with "mod" id i is in part i % parts, with "div"
+    the parts follow each other.
+    """
     given = convert_to_tensor(ids, name="ids")
     flat = reshape(given, [-1])
     part, row = _places(tables, flat, partition_strategy)
@@ -39,7 +41,7 @@ def lookup_in_parts(tables: Sequence[Any], ids: Any, partition_strategy: str) ->
 
 
 def _places(tables: Sequence[Any], flat: Tensor, strategy: str) -> tuple[Tensor, Tensor]:
-    """The part of each id, and its row there."""
+    """Returns the part of each id, and its row there."""
     count = len(tables)
     if strategy == "mod":
         return apply_op("FloorMod", [flat, count]), apply_op("FloorDiv", [flat, count])

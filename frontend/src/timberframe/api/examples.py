@@ -111,7 +111,7 @@ class _Plan:
         self.dense[key] = shape, dtype, default
 
     def parse(self, serialized: Tensor, names: Any) -> dict[str, Any]:
-        """Tensors by keys."""
+        """Returns tensors by keys."""
         none: list[str] = []
         keys = [convert_to_tensor(list(k) or none, string) for k in (self.sparse, self.dense)]
         attrs = {
@@ -137,7 +137,7 @@ def _finished(features: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str
 
 
 def _joined(feature: SparseFeature, found: Mapping[str, Any]) -> SparseTensor:
-    """The sparse tensor whose last axes are what the features of indices say."""
+    """Returns the sparse tensor whose last axes are what the features of indices say."""
     keys = feature.index_key if isinstance(feature.index_key, list | tuple) else [feature.index_key]
     sizes = feature.size if isinstance(feature.size, list | tuple) else [feature.size]
     values = found[feature.value_key]
@@ -150,7 +150,7 @@ def _joined(feature: SparseFeature, found: Mapping[str, Any]) -> SparseTensor:
 def parse_example(
     serialized: Any, features: Mapping[str, Any], name: str | None = None, example_names: Any = None
 ) -> dict[str, Any]:
-    """The features of a vector of serialised Examples, by key: tensors [batch, ...], and SparseTensors.
+    """Returns the features of a vector of serialised Examples, by key: tensors [batch, ...], and SparseTensors.
 
     features: for each key a FixedLenFeature, FixedLenSequenceFeature, VarLenFeature or SparseFeature. example_names:
     what errors call them. Running it raises InvalidArgumentError for what is no Example, a feature that is missing, or

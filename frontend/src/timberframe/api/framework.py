@@ -99,7 +99,7 @@ def container(container_name: str) -> Any:
 
 
 def dimension_value(dimension: Any) -> int | None:
-    """The size that a Dimension, an integer or None means."""
+    """Returns the size that a Dimension, an integer or None means."""
     return Dimension(dimension).value
 
 
@@ -114,7 +114,9 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextMana
 
 
 def executing_eagerly() -> bool:
-    """Whether operations run when they are made; False inside tf.function and `with tf.Graph().as_default()`."""
+    """Returns whether operations run when they are made; False inside tf.function and `with
+    tf.Graph().as_default()`.
+    """
     return get_default_graph().eager
 
 
@@ -132,12 +134,14 @@ def add_to_collections(names: Any, value: Any) -> None:
 
 
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
-    """A copy of a collection; with `scope` only what has a name that this regular expression matches at its start."""
+    """Returns a copy of a collection; with `scope` only what has a name that this regular
+    expression matches at its start.
+    """
     return get_default_graph().get_collection(key, scope)
 
 
 def get_collection_ref(key: Any) -> list[Any]:
-    """A collection itself; changes to the list change it."""
+    """Returns a collection itself; changes to the list change it."""
     return get_default_graph().get_collection_ref(key)
 
 
@@ -147,7 +151,7 @@ def get_collection_ref(key: Any) -> list[Any]:
 def constant(
     value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False
 ) -> Tensor:
-    """A tensor that holds `value`.
+    """Returns a tensor that holds `value`.
 
     dtype: by default float32 for Python floats, int32 for integers that fit it, and that of an array. shape: the values
     are put into it; where they are fewer the last one is repeated, unless verify_shape is set.
@@ -181,7 +185,7 @@ def _fit(array: np.ndarray, shape: Any, verify_shape: bool) -> np.ndarray:
 
 
 def _repeated(element: np.ndarray, count: int) -> np.ndarray:
-    """A vector of `count` times the only element of an array."""
+    """Returns a vector of `count` times the only element of an array."""
     try:
         return np.repeat(element.reshape(1), count)
     except (MemoryError, ValueError) as e:  # ValueError: more bytes than can be counted
@@ -192,13 +196,13 @@ def _repeated(element: np.ndarray, count: int) -> np.ndarray:
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
-    """A tensor whose value every run must feed. Unknown sizes in `shape` are None."""
+    """Returns a tensor whose value every run must feed. Unknown sizes in `shape` are None."""
     made: Tensor = apply_op("Placeholder", [], {"dtype": as_dtype(dtype), "shape": TensorShape(shape)}, name)
     return made
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """A tensor that has the value of `input` unless a run feeds another one."""
+    """Returns a tensor that has the value of `input` unless a run feeds another one."""
     made: Tensor = apply_op("PlaceholderWithDefault", [input], {"shape": TensorShape(shape)}, name)
     return made
 
@@ -206,7 +210,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 def make_tensor_proto(
     values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False, allow_broadcast: bool = False
 ) -> Any:
-    """The TensorProto message of a value; the arguments are those of `constant`.
+    """Returns the TensorProto message of a value; the arguments are those of `constant`.
 
     allow_broadcast: whether a value of several elements must have the shape; otherwise its last element fills the rest.
     """
@@ -219,7 +223,7 @@ def make_tensor_proto(
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """The value of a tensor as an array where it is known without running, else None.
+    """Returns the value of a tensor as an array where it is known without running, else None.
 
     partial: unknown elements of a vector become None instead of making the whole unknown.
     """
@@ -250,7 +254,7 @@ def init_scope() -> Iterator[None]:
 
 
 def group(*inputs: Any, **kwargs: Any) -> Operation:
-    """An operation that is done when all inputs (operations, tensors, or lists of them) are. Takes `name`.
+    """Returns an operation that is done when all inputs (operations, tensors, or lists of them) are. Takes `name`.
 
     None in eager execution, where all is done.
     """
@@ -268,7 +272,7 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
 
 
 def tuple(tensors: Any, name: str | None = None, control_inputs: Sequence[Any] | None = None) -> list[Any]:
-    """The tensors, each of which can be used only when all of them, and control_inputs, are computed."""
+    """Returns the tensors, each of which can be used only when all of them, and control_inputs, are computed."""
     tensors = listed(tensors, "tf.tuple: tensors", "tensors")
     present = [t for t in tensors if t is not None]
     if not present:

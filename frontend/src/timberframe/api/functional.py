@@ -43,7 +43,7 @@ class _Elements:
         self._arrays = [TensorArray(t.dtype, size=self.count, infer_shape=False).unstack(t) for t in self.tensors]
 
     def read(self, index: Any) -> Any:
-        """The rows at `index`, in the structure of elems."""
+        """Returns the rows at `index`, in the structure of elems."""
         return nest.pack_sequence_as(self.structure, [a.read(index) for a in self._arrays])
 
 
@@ -104,7 +104,7 @@ _GIVE_INITIALIZER = "fn's result must be like its first argument; give initializ
 
 
 def _results(function: str, results: Any, structure: Any, dtypes: Sequence[DType], hint: str) -> list[Tensor]:
-    """What fn returned, flat. hint: appended to the error if structure or dtypes differ."""
+    """Returns what fn returned, flat. hint: appended to the error if structure or dtypes differ."""
     try:
         nest.assert_same_structure(structure, results, check_types=False)
     except InvalidArgumentError as e:
@@ -171,7 +171,9 @@ def _fold(
 
 
 def _order(rows: _Elements, initializer: Any, backwards: bool) -> tuple[Any, Callable[[Any], Any]]:
-    """The number of iterations, and the row that iteration i reads; -1 marks the row that serves as initializer."""
+    """Returns the number of iterations, and the row that iteration i reads; -1 marks the row
+    that serves as initializer.
+    """
     skipped = 1 if initializer is None else 0
     if backwards:
         return rows.count - skipped, lambda i: rows.count - 1 - skipped - i
@@ -195,7 +197,8 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """All the partial results of a fold over the rows of elems, stacked; from the last row to the first with `reverse`.
+    """Returns all the partial results of a fold over the rows of elems, stacked; from the last row to
+    the first with `reverse`.
 
     Without an initializer the first row (the last with `reverse`) is the first result.
     """

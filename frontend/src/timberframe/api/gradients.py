@@ -21,7 +21,8 @@ __all__ = [
 
 
 def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
-    """The function `f` of tensors with the gradient of the identity: what arrives at the result goes to each argument.
+    """Returns the function `f` of tensors with the gradient of the identity: what arrives at the
+    result goes to each argument.
 
     f must return as many tensors as it takes, of the same shapes.
     """

@@ -32,7 +32,7 @@ def hessians(
 
 
 def _hessian(source: Any, first: Any, how: tuple[bool, bool, int | None]) -> Tensor:
-    """The derivatives of the gradient `first`, made row by row. how: further arguments of `gradients`."""
+    """Returns the derivatives of the gradient `first`, made row by row. how: further arguments of `gradients`."""
     from timberframe.api.tensor_array import TensorArray
     from timberframe.api.while_loops import while_loop
 

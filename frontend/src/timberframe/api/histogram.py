@@ -16,7 +16,9 @@ __all__ = ["histogram_fixed_width", "histogram_fixed_width_bins"]
 def histogram_fixed_width(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
 ) -> Tensor:
-    """How many values lie in each of `nbins` equal parts of value_range, those outside in the first or last part."""
+    """Returns how many values lie in each of `nbins` equal parts of value_range, those outside
+    in the first or last part.
+    """
     with name_scope(name, "histogram_fixed_width") as scope:
         x = convert_to_tensor(values, name="values")
         limits = convert_to_tensor(value_range, x.dtype, "value_range")
@@ -27,7 +29,8 @@ def histogram_fixed_width(
 def histogram_fixed_width_bins(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
 ) -> Tensor:
-    """The part of value_range, of `nbins` equal ones, that each value lies in; for those outside the first or last.
+    """Returns the part of value_range, of `nbins` equal ones, that each value lies in; for those
+    outside the first or last.
 
     dtype is TensorFlow's and ignored as there: the result is int32.
     """

@@ -112,7 +112,7 @@ def resize_images(
     preserve_aspect_ratio: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """One image or a batch of them at height and width `size`, by one of the methods of `ResizeMethod`.
+    """Returns one image or a batch of them at height and width `size`, by one of the methods of `ResizeMethod`.
 
     preserve_aspect_ratio: the largest size within `size` that keeps the ratio of the sides. Images that are known to
     have the size come back as they are, in their dtype.
@@ -146,7 +146,7 @@ resize = resize_images
 
 
 def _within(images: Tensor, size: Tensor) -> Tensor:
-    """The largest size within `size` that keeps the ratio of height and width."""
+    """Returns the largest size within `size` that keeps the ratio of height and width."""
     current = call_op("Cast", call_op("StridedSlice", call_op("Shape", images), [1], [3], [1]), DstT=float32)
     scales = call_op("RealDiv", call_op("Cast", size, DstT=float32), current)
     return call_op("Cast", call_op("Round", call_op("Mul", call_op("Min", scales, 0), current)), DstT=int32)
@@ -182,7 +182,7 @@ def extract_glimpse(
     uniform_noise: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """A window of height and width `size` of each NHWC image at its offset (row, column).
+    """Returns a window of height and width `size` of each NHWC image at its offset (row, column).
 
     centered: offsets count from the centre, else from the upper left corner. normalized: they are parts of the image's
     size, else pixels. A window that exceeds its image raises UnimplementedError when it runs.

@@ -40,12 +40,12 @@ def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = Non
 
 
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
-    """Images in which each channel's distance from its mean over the image is multiplied by a factor."""
+    """Returns images in which each channel's distance from its mean over the image is multiplied by a factor."""
     return _adjusted("AdjustContrastv2", "adjust_contrast", images, contrast_factor, None, saturate=True)
 
 
 def _adjusted(op: str, label: str, images: Any, by: Any, name: str | None, saturate: bool = False) -> Tensor:
-    """The op's result for the images, computed in float32 unless they are float16, in the images' dtype."""
+    """Returns the op's result for the images, computed in float32 unless they are float16, in the images' dtype."""
     with name_scope(name, label):
         x = convert_to_tensor(images, name="images")
         wide = x if x.dtype.name in ("float16", "float32") else convert_image_dtype(x, float32)
@@ -53,7 +53,8 @@ def _adjusted(op: str, label: str, images: Any, by: Any, name: str | None, satur
 
 
 def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
-    """Images in another dtype, whose range is taken to be [0, 1] for floating ones and 0 to the maximum for integers.
+    """Returns images in another dtype, whose range is taken to be [0, 1] for floating ones and 0 to
+    the maximum for integers.
 
     saturate: values outside the new dtype's range become its nearest value; otherwise they may wrap.
     """

@@ -27,7 +27,7 @@ NAMESPACES = {
 
 
 def image_tensor(image: Any, function: str) -> Tensor:
-    """An image or a batch of images as a tensor of known rank."""
+    """Returns an image or a batch of images as a tensor of known rank."""
     given = convert_to_tensor(image, name="image")
     if given.shape.ndims not in (3, 4):
         raise InvalidArgumentError(
@@ -49,24 +49,24 @@ def _mirrored(image: Any, function: str, axis: int) -> Tensor:
 
 
 def flip_left_right(image: Any) -> Tensor:
-    """Images mirrored from left to right."""
+    """Returns images mirrored from left to right."""
     return _mirrored(image, "flip_left_right", 1)
 
 
 def flip_up_down(image: Any) -> Tensor:
-    """Images mirrored from top to bottom."""
+    """Returns images mirrored from top to bottom."""
     return _mirrored(image, "flip_up_down", 0)
 
 
 def transpose_image(image: Any, name: str | None = None) -> Tensor:
-    """Images with height and width exchanged."""
+    """Returns images with height and width exchanged."""
     with name_scope(name, "transpose_image", [image]):
         given = image_tensor(image, "transpose_image")
         return transpose(given, [1, 0, 2] if given.shape.ndims == 3 else [0, 2, 1, 3])
 
 
 def rot90(image: Any, k: int = 1, name: str | None = None) -> Tensor:
-    """Images turned by 90 degrees k times, against the clock."""
+    """Returns images turned by 90 degrees k times, against the clock."""
     with name_scope(name, "rot90", [image]):
         given, turns = image_tensor(image, "rot90"), int(k) % 4
         if turns == 1:
@@ -89,12 +89,12 @@ def _random_flip(image: Any, function: str, axis: int, seed: int | None) -> Any:
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Any:
-    """Images of which every other, at random, is mirrored from left to right."""
+    """Returns images of which every other, at random, is mirrored from left to right."""
     return _random_flip(image, "random_flip_left_right", 1, seed)
 
 
 def random_flip_up_down(image: Any, seed: int | None = None) -> Any:
-    """Images of which every other, at random, is mirrored from top to bottom."""
+    """Returns images of which every other, at random, is mirrored from top to bottom."""
     return _random_flip(image, "random_flip_up_down", 0, seed)
 
 
@@ -110,7 +110,7 @@ def _check(function: str, fact: bool, message: str) -> None:
 
 
 def _plain(*values: Any) -> list[Any]:
-    """The values, Dimensions as integers."""
+    """Returns the values, Dimensions as integers."""
     return [int(v) if isinstance(v, Dimension) else v for v in values]
 
 
@@ -121,7 +121,7 @@ def _known(*values: Any) -> bool:
 def crop_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """The part of images that begins at the offsets and has the target sizes; it must lie inside.
+    """Returns the part of images that begins at the offsets and has the target sizes; it must lie inside.
 
     image: [height, width, channels], or with a batch in front. InvalidArgumentError where the part does not lie inside,
     at once or from the run.
@@ -154,7 +154,7 @@ def _vector(values: list[Any]) -> Tensor:
 
 
 def _framed(image: Tensor, height: Any, width: Any) -> list[int | None]:
-    """The static shape with these sizes."""
+    """Returns the static shape with these sizes."""
     sizes = image.shape.as_list()
     for axis, size in zip(_axes(image), (height, width), strict=True):
         sizes[axis] = size if _known(size) else None
@@ -164,7 +164,7 @@ def _framed(image: Tensor, height: Any, width: Any) -> list[int | None]:
 def pad_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """Images with zeros around, so that they begin at the offsets and all has the target sizes.
+    """Returns images with zeros around, so that they begin at the offsets and all has the target sizes.
 
     image: [height, width, channels], or with a batch in front. InvalidArgumentError where the image does not fit, at
     once or from the run.
@@ -188,7 +188,7 @@ def pad_to_bounding_box(
 
 
 def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
-    """Images cut or framed with zeros, evenly on both sides, to the target sizes."""
+    """Returns images cut or framed with zeros, evenly on both sides, to the target sizes."""
     target_height, target_width = _plain(target_height, target_width)
     with name_scope(None, "resize_image_with_crop_or_pad", [image]):
         given = image_tensor(image, "resize_image_with_crop_or_pad")
@@ -219,7 +219,7 @@ def _least(a: Any, b: Any) -> Any:
 
 
 def central_crop(image: Any, central_fraction: float) -> Tensor:
-    """The middle of images, central_fraction in (0, 1] of height and width."""
+    """Returns the middle of images, central_fraction in (0, 1] of height and width."""
     with name_scope(None, "central_crop", [image]):
         given = image_tensor(image, "central_crop")
         _check(
@@ -241,7 +241,9 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
 def resize_image_with_pad(
     image: Any, target_height: int, target_width: int, method: Any = 0, align_corners: bool = False
 ) -> Tensor:
-    """Images resized to the largest size that fits and keeps the ratio, with zeros around; see `resize_images`."""
+    """Returns images resized to the largest size that fits and keeps the ratio, with zeros
+    around; see `resize_images`.
+    """
     target_height, target_width = _plain(target_height, target_width)
     with name_scope(None, "resize_image_with_pad", [image]):
         given = image_tensor(image, "resize_image_with_pad")

@@ -15,14 +15,14 @@ NAMESPACES = {"image": ("adjust_jpeg_quality", "is_jpeg")}
 
 
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
-    """Whether bytes are those of a JPEG picture, by the first three of them."""
+    """Returns whether bytes are those of a JPEG picture, by the first three of them."""
     with name_scope(name, "is_jpeg"):
         made: Tensor = apply_op("Equal", [apply_op("Substr", [contents, 0, 3]), b"\xff\xd8\xff"])
         return made
 
 
 def adjust_jpeg_quality(image: Any, jpeg_quality: int, name: str | None = None) -> Tensor:
-    """What is left of an image [rows, columns, 1 or 3] when it was a JPEG of a quality from 0 to 100."""
+    """Returns what is left of an image [rows, columns, 1 or 3] when it was a JPEG of a quality from 0 to 100."""
     with name_scope(name, "adjust_jpeg_quality"):
         given = convert_to_tensor(image, name="image")
         channels = given.shape.as_list()[-1]

@@ -46,7 +46,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
 
 
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
-    """Images with one channel: 0.2989 red + 0.587 green + 0.114 blue."""
+    """Returns images with one channel: 0.2989 red + 0.587 green + 0.114 blue."""
     with name_scope(name, "rgb_to_grayscale", [images]):
         given = convert_to_tensor(images, name="images")
         light = convert_image_dtype(given, float32)
@@ -55,7 +55,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
 
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
-    """Images of one channel with three equal ones."""
+    """Returns images of one channel with three equal ones."""
     with name_scope(name, "grayscale_to_rgb", [images]):
         given = convert_to_tensor(images, name="images")
         result: Tensor = apply_op("ConcatV2", [[given, given, given], -1])

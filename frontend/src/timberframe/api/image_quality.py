@@ -31,7 +31,7 @@ _SCALES = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 
 
 def _pair(function: str, a: Any, b: Any, max_val: Any) -> tuple[Any, Any, Any]:
-    """Both images, and the greatest value, as float32 of [0, 1] where they are integers."""
+    """Returns both images, and the greatest value, as float32 of [0, 1] where they are integers."""
     first, second = convert_to_tensor(a), convert_to_tensor(b)
     for x in (first, second):
         if x.static_shape is not None and len(x.static_shape) < 3:
@@ -60,7 +60,7 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
 
 
 def _window(size: int, sigma: float) -> np.ndarray:
-    """Weights of a round window [size, size, 1, 1] that add up to one."""
+    """Returns weights of a round window [size, size, 1, 1] that add up to one."""
     row = np.exp(-0.5 * ((np.arange(size) - (size - 1) / 2) / sigma) ** 2)
     weights: np.ndarray = np.outer(row, row) / row.sum() ** 2
     return weights.astype(np.float32)[:, :, None, None]
@@ -98,7 +98,7 @@ def ssim(
     img1: Any, img2: Any, max_val: Any, filter_size: int = 11, filter_sigma: float = 1.5, k1: float = 0.01,
     k2: float = 0.03,
 ) -> Tensor:  # fmt: skip
-    """The structural similarity of images [..., height, width, channels], the mean over their channels: [...].
+    """Returns the structural similarity of images [..., height, width, channels], the mean over their channels: [...].
 
     max_val: the greatest value that images may have. filter_size, filter_sigma: of the round window in which means are
     taken. k1, k2: small parts of max_val that keep divisors from 0 (Wang et al. 2004).
@@ -111,7 +111,7 @@ def ssim(
 
 
 def _half(x: Any) -> Any:
-    """Images of half the size; the last row or column counts twice where the size is odd."""
+    """Returns images of half the size; the last row or column counts twice where the size is odd."""
     sizes: Any = shape(x)
     flat = reshape(x, concat([[-1], sizes[-3:]], 0))
     odd = sizes[-3:-1] % 2
@@ -124,7 +124,7 @@ def ssim_multiscale(
     img1: Any, img2: Any, max_val: Any, power_factors: Sequence[float] = _SCALES, filter_size: int = 11,
     filter_sigma: float = 1.5, k1: float = 0.01, k2: float = 0.03,
 ) -> Tensor:  # fmt: skip
-    """The product of `ssim` at several scales, each half the one before, to the powers of power_factors."""
+    """Returns the product of `ssim` at several scales, each half the one before, to the powers of power_factors."""
     with name_scope(None, "MS-SSIM", [img1, img2]):
         x, y, limit = _pair("ssim_multiscale", img1, img2, max_val)
         _check_size("ssim_multiscale", filter_size, x, y)
@@ -140,7 +140,9 @@ def ssim_multiscale(
 
 
 def total_variation(images: Any, name: str | None = None) -> Tensor:
-    """The sum of absolute differences of neighbours of an image [height, width, channels], or for each of a batch."""
+    """Returns the sum of absolute differences of neighbours of an image [height, width,
+    channels], or for each of a batch.
+    """
     with name_scope(name, "total_variation"):
         given = image_tensor(images, "total_variation")
         batch = given.shape.ndims == 4

@@ -24,7 +24,7 @@ def non_max_suppression(
     boxes: Any, scores: Any, max_output_size: Any, iou_threshold: Any = 0.5, score_threshold: Any = -math.inf,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """The indices of at most max_output_size boxes, the best first, int32.
+    """Returns the indices of at most max_output_size boxes, the best first, int32.
 
     boxes: float32 or float16 [boxes, 4], two corners: y, x, y, x. scores: [boxes]; those up to score_threshold are left
     out. iou_threshold: the part, in [0, 1], of what two boxes cover together above which the worse one is left out.

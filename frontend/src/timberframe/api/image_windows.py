@@ -64,7 +64,7 @@ def sample_distorted_bounding_box(
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
 ) -> DistortedBoundingBox:
-    """A random part of an image that shows enough of one of its objects, to train with.
+    """Returns a random part of an image that shows enough of one of its objects, to train with.
 
     image_size: integers [3]: height, width, channels. bounding_boxes: float32 [batch, boxes, 4] of objects: y_min,
     x_min, y_max, x_max in [0, 1]. min_object_covered: the part of an object that must be in the box.

@@ -90,7 +90,7 @@ def gather_nd(
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None, bad_indices_policy: str = "") -> Tensor:
-    """Zeros of this shape with each update added at its index tuple.
+    """Returns zeros of this shape with each update added at its index tuple.
 
     indices: [..., k], index tuples into the first k dimensions of shape, int32 or int64. updates: [..., *rest of
     shape]; the result has their dtype. Updates of one index tuple are added up. Index tuples out of range are an error
@@ -132,7 +132,7 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """A new dimension of size depth that holds on_value (1) at each index and off_value (0) elsewhere.
+    """Returns a new dimension of size depth that holds on_value (1) at each index and off_value (0) elsewhere.
 
     dtype defaults to that of on_value or off_value, else float32. An index out of range gives off_value throughout.
     """

@@ -20,7 +20,7 @@ NAMESPACES = {"initializers": ("constant", "identity", "ones", "zeros")}
 
 
 def static_sizes(shape: Any) -> StaticShape:
-    """The sizes of a shape, all of which must be known."""
+    """Returns the sizes of a shape, all of which must be known."""
     sizes = as_shape(shape)
     if sizes is None or None in sizes:
         raise InvalidArgumentError(f"initializer: shape is {format_shape(sizes)}; every size must be known")
@@ -35,16 +35,19 @@ class Initializer:
     """Base of initializers: objects that make a tensor of a shape, and that a dict of arguments describes."""
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        """The first value of a variable. dtype: the initializer's own if None; partition_info: of a part of one."""
+        """Returns the first value of a variable.
+
+        dtype: the initializer's own if None; partition_info: of a part of one.
+        """
         raise NotImplementedError
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments from which `from_config` makes an equal initializer."""
+        """Returns the arguments from which `from_config` makes an equal initializer."""
         return {}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Initializer:
-        """An initializer of this class with the arguments of `get_config`."""
+        """Returns an initializer of this class with the arguments of `get_config`."""
         return cls(**config)
 
 

@@ -40,7 +40,7 @@ def matmul(
     grad_b: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The product of matrices, or of batches of them (last two dimensions; the others broadcast).
+    """Returns the product of matrices, or of batches of them (last two dimensions; the others broadcast).
 
     transpose_* and adjoint_* (not both) take the transposed or adjoint operand. output_type: another dtype for products
     of small integers. a_is_sparse, b_is_sparse: accepted, and change nothing. grad_a, grad_b become attrs.
@@ -74,7 +74,7 @@ def _conjugate(x: Tensor) -> Tensor:
 
 
 def einsum(equation: str, *inputs: Any, **options: Any) -> Tensor:
-    """The sum of products that an equation such as ``ij,jk->ik`` describes.
+    """Returns the sum of products that an equation such as ``ij,jk->ik`` describes.
 
     Without ``->`` the output has the labels that occur once, in alphabetical order. More than two inputs are multiplied
     from the left, two at a time. Options: `name`, and `optimize`, which changes nothing.
@@ -110,13 +110,13 @@ def einsum(equation: str, *inputs: Any, **options: Any) -> Tensor:
 
 
 def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
-    """The tensor of twice the rank with the input where both halves of the index are equal."""
+    """Returns the tensor of twice the rank with the input where both halves of the index are equal."""
     result: Tensor = apply_op("Diag", [diagonal], None, name)
     return result
 
 
 def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
-    """The elements of a tensor where both halves of the index are equal."""
+    """Returns the elements of a tensor where both halves of the index are equal."""
     result: Tensor = apply_op("DiagPart", [input], None, name)
     return result
 
@@ -126,12 +126,12 @@ diag_part = tensor_diag_part
 
 
 def trace(x: Any, name: str | None = None) -> Tensor:
-    """The sums of the main diagonals of matrices."""
+    """Returns the sums of the main diagonals of matrices."""
     return reduce_sum(matrix_diag_part(x), [-1], name=name)
 
 
 def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
-    """The cross products of vectors of three elements, along the last dimension."""
+    """Returns the cross products of vectors of three elements, along the last dimension."""
     result: Tensor = apply_op("Cross", [a, b], None, name)
     return result
 
@@ -144,7 +144,7 @@ def norm(
     name: str | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """The norm of vectors (axis an int, or None for all elements) or matrices (axis a pair).
+    """Returns the norm of vectors (axis an int, or None for all elements) or matrices (axis a pair).
 
     ord: euclidean (or fro for matrices), 1, inf, and for vectors any positive number p.
     """
@@ -216,7 +216,7 @@ def matvec(
 
 
 def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """The tensor divided by its norm along axes, and that norm, with the axes kept; see `norm`."""
+    """Returns the tensor divided by its norm along axes, and that norm, with the axes kept; see `norm`."""
     with name_scope(name, "normalize", [tensor]) as scope:
         x = convert_to_tensor(tensor)
         length = norm(x, ord, axis, keepdims=True)

@@ -64,12 +64,12 @@ class _Table:
         return made
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many keys the table has."""
+        """Returns how many keys the table has."""
         made: Tensor = apply_op("LookupTableSizeV2", [self._handle], None, name or f"{self._label}_Size")
         return made
 
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
-        """All keys and their values."""
+        """Returns all keys and their values."""
         types = {"Tkeys": self._key_dtype, "Tvalues": self._value_dtype}
         keys, values = apply_op("LookupTableExportV2", [self._handle], types, name or f"{self._label}_Export")
         return keys, values
@@ -103,7 +103,7 @@ class KeyValueTensorInitializer:
         return self.values.dtype
 
     def initialize(self, table: _Table) -> Operation:
-        """The operation that fills a table; it is among those that `tf.tables_initializer` runs."""
+        """Returns the operation that fills a table; it is among those that `tf.tables_initializer` runs."""
         for what, mine, its in (
             ("keys", self.key_dtype, table.key_dtype),
             ("values", self.value_dtype, table.value_dtype),
@@ -142,7 +142,7 @@ class StaticHashTable(_Table):
         return self._initializer
 
     def lookup(self, keys: Any, name: str | None = None) -> Tensor:
-        """The value of each key, and the default value for keys that the table lacks."""
+        """Returns the value of each key, and the default value for keys that the table lacks."""
         return self._find(keys, self._default, name)
 
 
@@ -179,7 +179,10 @@ class MutableHashTable(_Table):
         super().__init__(apply_op(op, [], attrs, name), keys, values, default)
 
     def lookup(self, keys: Any, dynamic_default_values: Any = None, name: str | None = None) -> Tensor:
-        """The value of each key. dynamic_default_values: for keys that the table lacks, one for each or one for all."""
+        """Returns the value of each key.
+
+        dynamic_default_values: for keys that the table lacks, one for each or one for all.
+        """
         default = self._default if dynamic_default_values is None else dynamic_default_values
         return self._find(keys, convert_to_tensor(default, self._value_dtype), name)
 
@@ -231,14 +234,14 @@ class IdTableWithHashBuckets:
         return self._table.initializer
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many numbers there are, those of the buckets included."""
+        """Returns how many numbers there are, those of the buckets included."""
         made: Tensor = apply_op(
             "AddV2", [self._table.size(), np.int64(self._buckets)], None, name or f"{self._name}_Size"
         )
         return made
 
     def lookup(self, keys: Any, name: str | None = None) -> Tensor:
-        """The number of each word."""
+        """Returns the number of each word."""
         with name_scope(name, f"{self._name}_Lookup"):
             words = convert_to_tensor(keys, string, name="keys")
             numbers = self._table.lookup(words)
@@ -256,7 +259,7 @@ def index_table_from_tensor(
     dtype: Any = string,
     name: str | None = None,
 ) -> StaticHashTable | IdTableWithHashBuckets:
-    """A table from words (or integers) to their numbers in `mapping`, a list of them; default_value for others.
+    """Returns a table from words (or integers) to their numbers in `mapping`, a list of them; default_value for others.
 
     num_oov_buckets: with some, words that are not listed get a number of one of so many buckets, by TensorFlow's hash
     for them; only words can. hasher_spec: another hash raises UnimplementedError.
@@ -280,7 +283,7 @@ def numbers(x: Tensor) -> Tensor:
 def index_to_string_table_from_tensor(
     mapping: Any, default_value: Any = "UNK", name: str | None = None
 ) -> StaticHashTable:
-    """A table from numbers to the words in `mapping`, a list of them; default_value for other numbers."""
+    """Returns a table from numbers to the words in `mapping`, a list of them; default_value for other numbers."""
     with name_scope(name, "index_to_string"):
         values = convert_to_tensor(mapping, string)
         return StaticHashTable(KeyValueTensorInitializer(numbers(values), values), default_value)
@@ -295,7 +298,7 @@ def index_table_from_file(
     key_dtype: Any = string,
     name: str | None = None,
 ) -> StaticHashTable | IdTableWithHashBuckets:
-    """A table from the lines of a file to their numbers, which are read when the table is initialized.
+    """Returns a table from the lines of a file to their numbers, which are read when the table is initialized.
 
     vocab_size: how many lines, by default all. See `index_table_from_tensor` for the other arguments.
     """
@@ -309,13 +312,13 @@ def index_table_from_file(
 def index_to_string_table_from_file(
     vocabulary_file: Any, vocab_size: int | None = None, default_value: Any = "UNK", name: str | None = None
 ) -> StaticHashTable:
-    """A table from numbers to the lines of a file; see `index_table_from_file`."""
+    """Returns a table from numbers to the lines of a file; see `index_table_from_file`."""
     with name_scope(name, "index_to_string"):
         return index_to_string_table_from_tensor(file_lines(vocabulary_file, vocab_size), default_value)
 
 
 def file_lines(path: Any, count: int | None) -> Tensor:
-    """The lines of a file without their ends, or so many of them."""
+    """Returns the lines of a file without their ends, or so many of them."""
     if not path:
         raise InvalidArgumentError("a table of a vocabulary file: no file is named; vocabulary_file is required")
     text = apply_op("ReduceJoin", [_split(apply_op("ReadFile", [path]), "\r"), 0])
@@ -334,7 +337,7 @@ def _split(text: Any, separator: str) -> Tensor:
 
 
 def tables_initializer(name: str = "init_all_tables") -> Operation:
-    """The operation that fills all tables of the default graph that are filled once."""
+    """Returns the operation that fills all tables of the default graph that are filled once."""
     made: Operation = group(*get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS), name=name)
     return made
 

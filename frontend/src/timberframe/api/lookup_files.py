@@ -57,7 +57,7 @@ class TextFileInitializer(KeyValueTensorInitializer):
 
 
 def _part(lines: Tensor, what: str, index: int, dtype: Any, delimiter: str) -> Tensor:
-    """The keys or values among the lines."""
+    """Returns the keys or values among the lines."""
     kind = as_dtype(dtype)
     needed = {TextFileIndex.LINE_NUMBER: int64, TextFileIndex.WHOLE_LINE: string}.get(index, kind)
     if kind is not needed:

@@ -40,7 +40,7 @@ _PADE = {
 
 
 def expm(input: Any, name: str | None = None) -> Tensor:
-    """The exponentials of square matrices [..., n, n], the sums of their powers over factorials.
+    """Returns the exponentials of square matrices [..., n, n], the sums of their powers over factorials.
 
     By scaling, a Pade approximant, and squaring, as in TensorFlow.
     """
@@ -65,7 +65,7 @@ def expm(input: Any, name: str | None = None) -> Tensor:
 
 
 def _real(x: Tensor, function: str) -> DType:
-    """The real dtype of a matrix of 32 or 64 bits."""
+    """Returns the real dtype of a matrix of 32 or 64 bits."""
     real = x.dtype.real_dtype
     if not real.is_floating or real.size not in _PADE:
         raise InvalidTypeError(
@@ -75,7 +75,7 @@ def _real(x: Tensor, function: str) -> DType:
 
 
 def _over_matrices(x: Tensor) -> Tensor:
-    """A value for each matrix as one to compute with the matrices."""
+    """Returns a value for each matrix as one to compute with the matrices."""
     made: Tensor = apply_op("ExpandDims", [apply_op("ExpandDims", [x, -1]), -1])
     return made
 
@@ -107,7 +107,7 @@ def _tolerance(values: Tensor, x: Tensor, factor: float) -> Any:
 
 
 def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
-    """How many singular values of each matrix [..., m, n] are above `tol`, as int32.
+    """Returns how many singular values of each matrix [..., m, n] are above `tol`, as int32.
 
     tol: by default max(m, n) times the dtype's epsilon and the largest value. validate_args changes nothing.
     """
@@ -120,7 +120,7 @@ def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str 
 
 
 def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
-    """The Moore-Penrose inverses [..., n, m] of matrices [..., m, n].
+    """Returns the Moore-Penrose inverses [..., n, m] of matrices [..., m, n].
 
     rcond: singular values of at most this part of the largest count as 0; by default 10 max(m, n) times the dtype's
     epsilon; a value for each matrix or for all. validate_args changes nothing.

@@ -110,7 +110,7 @@ def separable_conv2d(
     data_format: str | None = None,
     dilations: Any = None,
 ) -> Tensor:
-    """A depthwise convolution, then one with a 1 x 1 filter that mixes the channels."""
+    """Returns a depthwise convolution, then one with a 1 x 1 filter that mixes the channels."""
     layout = data_format or "NHWC"
     with name_scope(name, "separable_conv2d"):
         deep = depthwise_conv2d(input, depthwise_filter, strides, padding, rate, "depthwise", layout, dilations)
@@ -152,7 +152,7 @@ def max_pool(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
-    """The largest value in each window of `value` (or `input`).
+    """Returns the largest value in each window of `value` (or `input`).
 
     [N, height, width, channels], with data_format "NCHW" [N, channels, height, width]. ksize, strides: one value, two
     or four. padding: as in `conv2d`. The result has the dtype of value, and ceil(size / stride) pixels with SAME.
@@ -171,7 +171,7 @@ def avg_pool(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
-    """The mean of each window of `value` (or `input`), padding not counted.
+    """Returns the mean of each window of `value` (or `input`), padding not counted.
 
     The arguments and the result are those of `max_pool`; value has floats.
     """

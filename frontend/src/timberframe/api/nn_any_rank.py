@@ -34,7 +34,7 @@ _LAYOUTS = {False: ("NWC", "NHWC", "NDHWC"), True: ("NCW", "NCHW", "NCDHW")}
 
 
 def _each(function: str, what: str, given: Any, count: int) -> list[int]:
-    """A value for each spatial dimension; 1 where none is given."""
+    """Returns a value for each spatial dimension; 1 where none is given."""
     values = [1] * count if given is None else list(given) if isinstance(given, Sequence) else [given] * count
     if len(values) != count or any(int(v) < 1 for v in values):
         raise InvalidArgumentError(f"tf.nn.{function}: {what} is {given}; {count} positive integers are required")
@@ -95,7 +95,7 @@ def atrous_conv2d(value: Any, filters: Any, rate: Any, padding: Any, name: str |
 def atrous_conv2d_transpose(
     value: Any, filters: Any, output_shape: Any, rate: int, padding: str, name: str | None = None
 ) -> Tensor:
-    """The gradient of `atrous_conv2d` with respect to its images, of shape output_shape.
+    """Returns the gradient of `atrous_conv2d` with respect to its images, of shape output_shape.
 
     value: images [N, height, width, channels of the result of `atrous_conv2d`]. The other arguments are those of
     `atrous_conv2d`.
@@ -116,7 +116,8 @@ def conv1d_transpose(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose of `conv1d`, its gradient by the input, for a filter [width, output channels, input channels].
+    """Returns the transpose of `conv1d`, its gradient by the input, for a filter [width, output
+    channels, input channels].
 
     output_shape: the three sizes of the result. strides, dilations: one value, or three.
     """
@@ -142,7 +143,7 @@ def conv_transpose(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose of `convolution` over one, two or three spatial dimensions: its gradient by the input.
+    """Returns the transpose of `convolution` over one, two or three spatial dimensions: its gradient by the input.
 
     filters: [*sizes, output channels, input channels]. output_shape: the sizes of the result, batch and channels with
     them. strides, dilations: one value, or one for each spatial dimension.
@@ -168,7 +169,7 @@ def pool(
     data_format: str | None = None,
     dilations: Any = None,
 ) -> Tensor:
-    """The largest value ("MAX") or the mean ("AVG") of windows over one, two or three spatial dimensions.
+    """Returns the largest value ("MAX") or the mean ("AVG") of windows over one, two or three spatial dimensions.
 
     strides: a value for each, 1 if None. Windows with holes (dilation_rate above 1) raise UnimplementedError.
     """
@@ -194,14 +195,14 @@ def pool(
 def max_pool_v2(
     input: Any, ksize: Any, strides: Any, padding: str, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
-    """The largest value in each window over one, two or three spatial dimensions; see `avg_pool_v2`."""
+    """Returns the largest value in each window over one, two or three spatial dimensions; see `avg_pool_v2`."""
     return _pooled("max_pool", (max_pool1d, max_pool, max_pool3d), input, ksize, strides, padding, data_format, name)
 
 
 def avg_pool_v2(
     input: Any, ksize: Any, strides: Any, padding: str, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
-    """The mean of each window over one, two or three spatial dimensions, which the rank of the input tells.
+    """Returns the mean of each window over one, two or three spatial dimensions, which the rank of the input tells.
 
     ksize, strides: one value, one for each spatial dimension, or one for each dimension.
     """
@@ -222,7 +223,7 @@ def _pooled(
 def max_pool1d(
     input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NWC", name: str | None = None
 ) -> Tensor:
-    """The largest value in each window of [N, width, channels].
+    """Returns the largest value in each window of [N, width, channels].
 
     input: with data_format "NCW" [N, channels, width]. ksize, strides: one value, or three of which the width's is not
     1. padding: "SAME" or "VALID".
@@ -234,7 +235,7 @@ def max_pool1d(
 def avg_pool1d(
     input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NWC", name: str | None = None
 ) -> Tensor:
-    """The mean of each window of [N, width, channels], padding not counted.
+    """Returns the mean of each window of [N, width, channels], padding not counted.
 
     input: with data_format "NCW" [N, channels, width]. ksize, strides: one value, or three of which the width's is not
     1. padding: "SAME" or "VALID".
@@ -244,7 +245,7 @@ def avg_pool1d(
 
 
 def _width(function: str, given: Any) -> list[int]:
-    """The value for the width: the only one, or the one of three that is not 1."""
+    """Returns the value for the width: the only one, or the one of three that is not 1."""
     values = list(given) if isinstance(given, Sequence) else [given]
     if len(values) == 3:
         values = [max(values)]

@@ -8,7 +8,7 @@ from timberframe_core.errors import InvalidArgumentError
 
 
 def spatial_values(values: Any, data_format: str, what: str) -> tuple[int, ...]:
-    """One value, the two spatial ones, or all four, as the four values of a layout."""
+    """Returns one value, the two spatial ones, or all four, as the four values of a layout."""
     given = tuple(values) if isinstance(values, list | tuple) else (values,)
     if len(given) == 4:
         return given
@@ -19,7 +19,7 @@ def spatial_values(values: Any, data_format: str, what: str) -> tuple[int, ...]:
 
 
 def padding_attrs(padding: Any) -> dict[str, Any]:
-    """The attrs of a padding: its name, or pairs of amounts for the dimensions."""
+    """Returns the attrs of a padding: its name, or pairs of amounts for the dimensions."""
     if isinstance(padding, str):
         return {"padding": padding}
     amounts = tuple(int(amount) for pair in padding for amount in pair)
@@ -27,7 +27,7 @@ def padding_attrs(padding: Any) -> dict[str, Any]:
 
 
 def either(function: str, name: str, value: Any, other_name: str, other: Any) -> Any:
-    """The one that is given of an argument and its other name."""
+    """Returns the one that is given of an argument and its other name."""
     if (value is None) == (other is None):
         count = "neither" if value is None else "both"
         raise InvalidArgumentError(f"tf.nn.{function}: {count} of {name} and {other_name} given; one is required")

@@ -45,7 +45,8 @@ def conv2d_transpose(
     filters: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """The transpose of a convolution, its gradient by the input, for a filter [height, width, output, input channels].
+    """Returns the transpose of a convolution, its gradient by the input, for a filter [height,
+    width, output, input channels].
 
     output_shape: the four sizes of the result. strides, dilations: one value, two or four.
     """
@@ -68,7 +69,7 @@ def conv2d_backprop_input(
     name: str | None = None,
     filters: Any = None,
 ) -> Tensor:
-    """The gradient of `conv2d` by its input, whose shape is input_sizes.
+    """Returns the gradient of `conv2d` by its input, whose shape is input_sizes.
 
     The arguments are those of `conv2d`, and out_backprop is the gradient of its result. The result has the dtype of
     out_backprop.
@@ -90,7 +91,7 @@ def conv2d_backprop_filter(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `conv2d` by its filter, whose shape is filter_sizes.
+    """Returns the gradient of `conv2d` by its filter, whose shape is filter_sizes.
 
     The arguments are those of `conv2d`, and out_backprop is the gradient of its result. The result has the dtype of
     out_backprop.
@@ -110,7 +111,7 @@ def depthwise_conv2d_native_backprop_input(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `depthwise_conv2d_native` by its input, whose shape is input_sizes."""
+    """Returns the gradient of `depthwise_conv2d_native` by its input, whose shape is input_sizes."""
     attrs = _attrs(strides, padding, data_format, dilations)
     inputs = [input_sizes, filter, out_backprop]
     result: Tensor = apply_op("DepthwiseConv2dNativeBackpropInput", inputs, attrs, name)
@@ -127,7 +128,7 @@ def depthwise_conv2d_native_backprop_filter(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `depthwise_conv2d_native` by its filter, whose shape is filter_sizes."""
+    """Returns the gradient of `depthwise_conv2d_native` by its filter, whose shape is filter_sizes."""
     attrs = _attrs(strides, padding, data_format, dilations)
     inputs = [input, filter_sizes, out_backprop]
     result: Tensor = apply_op("DepthwiseConv2dNativeBackpropFilter", inputs, attrs, name)
@@ -167,7 +168,7 @@ def conv1d(
 
 
 def _single(values: Any, channels_first: bool, what: str) -> int:
-    """The value for the width: the only one, or that of the three of a layout."""
+    """Returns the value for the width: the only one, or that of the three of a layout."""
     given = (1,) if values is None else tuple(values) if isinstance(values, list | tuple) else (values,)
     if len(given) not in (1, 3):
         raise InvalidArgumentError(f"tf.nn.conv1d: {what} is {list(given)}; it must have 1 or 3 values")
@@ -185,7 +186,7 @@ def max_pool_with_argmax(
     output_dtype: DType | None = None,
     include_batch_in_index: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The largest value in each window, and its flat index in the image (or in the whole batch)."""
+    """Returns the largest value in each window, and its flat index in the image (or in the whole batch)."""
     if data_format != "NHWC":
         raise InvalidArgumentError(f"tf.nn.max_pool_with_argmax: data_format is {data_format!r}; it must be NHWC")
     attrs = {

@@ -27,7 +27,7 @@ def sufficient_statistics(
     x: Any, axes: Any, shift: Any = None, keep_dims: bool | None = None, name: str | None = None,
     keepdims: bool | None = None,
 ) -> SufficientStatistics:  # fmt: skip
-    """What `normalize_moments` makes mean and variance along `axes` of.
+    """Returns what `normalize_moments` makes mean and variance along `axes` of.
 
     shift: a value near the mean, which is taken off first; None for none. keep_dims is the older name of keepdims.
     """

@@ -27,7 +27,7 @@ NAMESPACES = {
 
 
 def _volume_values(values: Any, data_format: str, what: str) -> tuple[int, ...]:
-    """One value, the three spatial ones, or all five, as the five values of a layout."""
+    """Returns one value, the three spatial ones, or all five, as the five values of a layout."""
     given = tuple(values) if isinstance(values, list | tuple) else (values,)
     if len(given) == 5:
         return given
@@ -80,7 +80,8 @@ def conv3d_transpose(
     filters: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """The transpose of `conv3d`, its gradient by the input; filter: [depth, height, width, output, input channels].
+    """Returns the transpose of `conv3d`, its gradient by the input; filter: [depth, height,
+    width, output, input channels].
 
     output_shape: the five sizes of the result.
     """
@@ -102,7 +103,7 @@ def conv3d_backprop_filter_v2(
     dilations: Any = (1, 1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `conv3d` by its filter, whose shape is filter_sizes."""
+    """Returns the gradient of `conv3d` by its filter, whose shape is filter_sizes."""
     attrs = _convolution_attrs(strides, padding, data_format, dilations)
     result: Tensor = apply_op("Conv3DBackpropFilterV2", [input, filter_sizes, out_backprop], attrs, name)
     return result
@@ -129,7 +130,8 @@ def fractional_max_pool(
     seed2: int = 0,
     name: str | None = None,
 ) -> FractionalPooling:
-    """The largest values of windows of NHWC images, with random windows such that sizes shrink by pooling_ratio.
+    """Returns the largest values of windows of NHWC images, with random windows such that
+    sizes shrink by pooling_ratio.
 
     pooling_ratio: four numbers of at least 1, the first and last 1. pseudo_random: the windows are drawn as one
     pattern, otherwise each separately. overlapping: neighbours share a row or column. Seeds need deterministic.
@@ -148,7 +150,7 @@ def fractional_avg_pool(
     seed2: int = 0,
     name: str | None = None,
 ) -> FractionalPooling:
-    """The means of windows of NHWC images; the arguments are those of `fractional_max_pool`."""
+    """Returns the means of windows of NHWC images; the arguments are those of `fractional_max_pool`."""
     attrs = (pooling_ratio, pseudo_random, overlapping, deterministic, seed, seed2)
     return _fractional("FractionalAvgPool", value, attrs, name)
 
@@ -172,7 +174,7 @@ def _pool3d(op: str, input: Any, ksize: Any, strides: Any, padding: str, data_fo
 def max_pool3d(
     input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NDHWC", name: str | None = None
 ) -> Tensor:
-    """The largest value in each window of a volume; ksize and strides are one value, three or five.
+    """Returns the largest value in each window of a volume; ksize and strides are one value, three or five.
 
     input: [N, depth, height, width, channels], with data_format "NCDHW" the channels second. padding: "SAME" or
     "VALID".
@@ -183,7 +185,7 @@ def max_pool3d(
 def avg_pool3d(
     input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NDHWC", name: str | None = None
 ) -> Tensor:
-    """The mean of each window of a volume, padding not counted; ksize and strides are one value, three or five.
+    """Returns the mean of each window of a volume, padding not counted; ksize and strides are one value, three or five.
 
     input: [N, depth, height, width, channels], with data_format "NCDHW" the channels second. padding: "SAME" or
     "VALID".
@@ -201,7 +203,7 @@ def dilation2d(
     filters: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """The largest sum of an NHWC pixel and the filter's value for it; strides and rates have four values.
+    """Returns the largest sum of an NHWC pixel and the filter's value for it; strides and rates have four values.
 
     filter: [height, width, channels]. padding: "SAME" or "VALID". filters and dilations are other names of filter and
     rates.
@@ -214,7 +216,8 @@ def dilation2d(
 
 
 def erosion2d(value: Any, kernel: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Tensor:
-    """The smallest difference of an NHWC pixel and the kernel's value for it; strides and rates have four values.
+    """Returns the smallest difference of an NHWC pixel and the kernel's value for it; strides
+    and rates have four values.
 
     kernel: [height, width, channels]. padding: "SAME" or "VALID".
     """

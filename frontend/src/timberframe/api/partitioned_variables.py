@@ -25,11 +25,11 @@ class PartitionInfo(NamedTuple):
     var_offset: list[int]
 
     def single_offset(self, shape: Sequence[int]) -> int:
-        """Where the part begins along the dimension in which it differs from the whole."""
+        """Returns where the part begins along the dimension in which it differs from the whole."""
         return self.var_offset[self.single_slice_dim(shape) or 0]
 
     def single_slice_dim(self, shape: Sequence[int]) -> int | None:
-        """The dimension in which a part of these sizes differs from the whole."""
+        """Returns the dimension in which a part of these sizes differs from the whole."""
         return next((i for i, (a, b) in enumerate(zip(shape, self.full_shape, strict=True)) if a != b), None)
 
 
@@ -73,7 +73,7 @@ class PartitionedVariable:
         return self._shape
 
     def get_shape(self) -> TensorShape:
-        """The shape of the whole."""
+        """Returns the shape of the whole."""
         return self._shape
 
     @property
@@ -98,7 +98,7 @@ class PartitionedVariable:
         return len(self._parts)
 
     def as_tensor(self) -> Tensor:
-        """The whole value."""
+        """Returns the whole value."""
         graph = get_default_graph()
         with graph.control_dependencies(None):
             if len(self._parts) == 1:
@@ -149,7 +149,7 @@ class PartitionedVariable:
         return self._each("assign_sub", value, name, read_value)
 
     def eval(self, session: Any = None) -> Any:
-        """The whole value in `session`, or in the default session."""
+        """Returns the whole value in `session`, or in the default session."""
         return np.concatenate([v.eval(session=session) for v in self._parts], self.axis)
 
     @property
@@ -162,7 +162,7 @@ class PartitionedVariable:
 
 
 def call_partitioner(name: str, partitioner: Callable[..., Any], shape: TensorShape, dtype: DType) -> list[int]:
-    """How many parts a partitioner wants along each dimension; one dimension at most may have several."""
+    """Returns how many parts a partitioner wants along each dimension; one dimension at most may have several."""
     if not shape.is_fully_defined() or not shape.ndims:
         raise InvalidArgumentError(
             f"get_variable '{name}': shape is {shape}; with a partitioner it must be known and have a dimension"
@@ -181,7 +181,7 @@ def call_partitioner(name: str, partitioner: Callable[..., Any], shape: TensorSh
 
 
 def slices(shape: Sequence[int], partitions: Sequence[int]) -> Iterator[tuple[list[int], list[int]]]:
-    """Where each part begins and its sizes; the first ones are larger by one where a size cannot be divided."""
+    """Yields where each part begins and its sizes; the first ones are larger by one where a size cannot be divided."""
     axis = next((i for i, n in enumerate(partitions) if n > 1), 0)
     count = partitions[axis]
     least, longer = divmod(shape[axis], count)
@@ -194,12 +194,12 @@ def slices(shape: Sequence[int], partitions: Sequence[int]) -> Iterator[tuple[li
 
 
 def parts_of(variables: Any) -> list[Variable]:
-    """All variables of a list, those of partitioned ones one by one."""
+    """Returns all variables of a list, those of partitioned ones one by one."""
     return [p for v in variables for p in (v if isinstance(v, PartitionedVariable) else [v])]
 
 
 def grouped(name: str, parts: Sequence[Variable]) -> PartitionedVariable:
-    """The whole of parts that are saved under one name; InvalidArgumentError where they do not make it up."""
+    """Returns the whole of parts that are saved under one name; InvalidArgumentError where they do not make it up."""
     infos = [v.save_slice_info for v in parts]
     if any(info is None for info in infos):
         raise InvalidTypeError(f"Saver: '{name}' is a list of variables that are no parts of one; give parts alone")

@@ -92,7 +92,7 @@ def create_partitioned_variables(
     name: str | None = None,
     reuse: Any = None,
 ) -> list[Any]:
-    """The parts of a variable of this shape that is divided into slicing[i] parts along dimension i."""
+    """Returns the parts of a variable of this shape that is divided into slicing[i] parts along dimension i."""
     if not shape or len(shape) != len(slicing):
         raise InvalidArgumentError(
             f"create_partitioned_variables: shape is {list(shape)} and slicing {list(slicing)}; each dimension needs a "

@@ -35,7 +35,7 @@ def decode_jpeg(
     try_recover_truncated: bool | None = False, acceptable_fraction: float | None = 1, dct_method: str | None = "",
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """The pixels of a JPEG picture, uint8 [height, width, channels].
+    """Returns the pixels of a JPEG picture, uint8 [height, width, channels].
 
     contents: the bytes of a file, a scalar. channels: 1, 3 or 4, or 0 for those of the file. ratio: 1, 2, 4 or 8, by
     which the picture becomes smaller. The others are TensorFlow's and change nothing. PNG, GIF and BMP pictures are
@@ -53,7 +53,7 @@ def decode_and_crop_jpeg(
     fancy_upscaling: bool | None = True, try_recover_truncated: bool | None = False,
     acceptable_fraction: float | None = 1, dct_method: str | None = "", name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """The part [y, x, height, width] of a JPEG picture; the other arguments are those of `decode_jpeg`."""
+    """Returns the part [y, x, height, width] of a JPEG picture; the other arguments are those of `decode_jpeg`."""
     attrs = _jpeg_attrs(
         channels, ratio, fancy_upscaling, try_recover_truncated, acceptable_fraction, dct_method
     )  # fmt: skip
@@ -62,19 +62,19 @@ def decode_and_crop_jpeg(
 
 
 def decode_png(contents: Any, channels: int | None = 0, dtype: Any = uint8, name: str | None = None) -> Tensor:
-    """The pixels of a PNG picture, uint8 or uint16 [height, width, channels]; otherwise as `decode_jpeg`."""
+    """Returns the pixels of a PNG picture, uint8 or uint16 [height, width, channels]; otherwise as `decode_jpeg`."""
     result: Tensor = apply_op("DecodePng", [contents], {"channels": channels or 0, "dtype": as_dtype(dtype)}, name)
     return result
 
 
 def decode_bmp(contents: Any, channels: int | None = 0, name: str | None = None) -> Tensor:
-    """The pixels of a BMP picture, uint8 [height, width, channels]."""
+    """Returns the pixels of a BMP picture, uint8 [height, width, channels]."""
     result: Tensor = apply_op("DecodeBmp", [contents], {"channels": channels or 0}, name)
     return result
 
 
 def decode_gif(contents: Any, name: str | None = None) -> Tensor:
-    """The pixels of a GIF picture, uint8 [frames, height, width, 3]."""
+    """Returns the pixels of a GIF picture, uint8 [frames, height, width, 3]."""
     result: Tensor = apply_op("DecodeGif", [contents], None, name)
     return result
 
@@ -83,7 +83,7 @@ def decode_image(
     contents: Any, channels: int | None = None, dtype: Any = uint8, name: str | None = None,
     expand_animations: bool = True,
 ) -> Tensor:  # fmt: skip
-    """The pixels of a JPEG, PNG, BMP or GIF picture; float32 pixels are in [0, 1].
+    """Returns the pixels of a JPEG, PNG, BMP or GIF picture; float32 pixels are in [0, 1].
 
     A GIF has its frames as a first axis, or with expand_animations=False only the first one, so that the rank is known.
     """
@@ -104,7 +104,7 @@ def encode_jpeg(
     x_density: int | None = 300, y_density: int | None = 300, xmp_metadata: str | None = "",
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """A JPEG picture, a scalar string, of uint8 pixels [height, width, 1 or 3].
+    """Returns a JPEG picture, a scalar string, of uint8 pixels [height, width, 1 or 3].
 
     format: "grayscale", "rgb", or "" for what the channels say. quality: 0 to 100. chroma_downsampling: whether colors
     have half the resolution. xmp_metadata is not written.
@@ -120,13 +120,15 @@ def encode_jpeg(
 
 
 def encode_png(image: Any, compression: int | None = -1, name: str | None = None) -> Tensor:
-    """A PNG picture, a scalar string, of uint8 or uint16 pixels [height, width, 1 to 4]; compression: 0 to 9, or -1."""
+    """Returns a PNG picture, a scalar string, of uint8 or uint16 pixels [height, width, 1 to 4];
+    compression: 0 to 9, or -1.
+    """
     result: Tensor = apply_op("EncodePng", [image], {"compression": -1 if compression is None else compression}, name)
     return result
 
 
 def read_file(filename: Any, name: str | None = None) -> Tensor:
-    """The bytes of a file, a scalar string. Running it raises NotFoundError where there is none."""
+    """Returns the bytes of a file, a scalar string. Running it raises NotFoundError where there is none."""
     result: Tensor = apply_op("ReadFile", [filename], None, name)
     return result
 
@@ -138,6 +140,6 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> Operati
 
 
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
-    """The files that a pattern, or any of several, matches, in order."""
+    """Returns the files that a pattern, or any of several, matches, in order."""
     result: Tensor = apply_op("MatchingFiles", [pattern], None, name)
     return result

@@ -26,7 +26,7 @@ _TENSORS = (Tensor, Variable, SparseTensor)
 
 
 def format(template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None) -> Tensor:
-    """The template with each of inputs in place of a placeholder: a string scalar.
+    """Returns the template with each of inputs in place of a placeholder: a string scalar.
 
     inputs: a tensor, or a list of them. summarize: how many elements of each dimension are shown at its beginning and
     end, all if negative.
@@ -50,7 +50,7 @@ def print(
     end: str = "\n",
     name: str | None = None,
 ) -> Operation:
-    """An operation that prints tensors, and structures of tensors and other values, whenever it is run.
+    """Returns an operation that prints tensors, and structures of tensors and other values, whenever it is run.
 
     output_stream: sys.stderr, sys.stdout, a function or level of tf.logging or of Python's, or "file://path".
     summarize: how many elements of each dimension are shown at its beginning and end, all if -1.
@@ -98,7 +98,7 @@ def _without_tensors(given: Any) -> Any:
 
 
 def _free_placeholder(text: str) -> str:
-    """A placeholder that the text does not have."""
+    """Returns a placeholder that the text does not have."""
     placeholder = "{}"
     while placeholder in text:
         placeholder += "0"
@@ -106,7 +106,7 @@ def _free_placeholder(text: str) -> str:
 
 
 def _template(given: Any, placeholder: str, tensors: list[Any]) -> str:
-    """The text of a structure with placeholders for the tensors in it, which are added to the list."""
+    """Returns the text of a structure with placeholders for the tensors in it, which are added to the list."""
     if isinstance(given, str):
         return given
     leaves: Sequence[Any] = nest.flatten(given)

@@ -25,7 +25,7 @@ def py_func(
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
-    """What a Python function returns for the values of tensors, whenever it is run.
+    """Returns what a Python function returns for the values of tensors, whenever it is run.
 
     func: gets NumPy arrays (NumPy scalars and bytes for scalars) and returns as many values as Tout lists, each of its
     dtype; shapes are unknown until `set_shape` says them. What it raises is an error of the run: InvalidArgumentError
@@ -49,7 +49,7 @@ def py_func(
 
 
 def _called(func: Callable[..., Any], inputs: Sequence[Any], dtypes: Sequence[Any], many: bool) -> Any:
-    """What the function returns in eager execution, as tensors of these dtypes."""
+    """Returns what the function returns in eager execution, as tensors of these dtypes."""
     result = func(*[x.numpy() for x in inputs])
     if not dtypes:
         return None
@@ -79,7 +79,8 @@ def py_function(
     Tout: Any = None,  # noqa: N803 - TensorFlow's name
     name: str | None = None,
 ) -> Any:
-    """What a function of eager tensors returns for the values of tensors, whenever it is run; it is differentiated.
+    """Returns what a function of eager tensors returns for the values of tensors, whenever it is
+    run; it is differentiated.
 
     func: gets an eager tensor for each of inp and may compute with `tf.*`, or with `.numpy()`. Tout: as for `py_func`.
     Gradients flow to floating inp through what func did last; variables that it reads get none.
@@ -117,7 +118,8 @@ def Print(  # noqa: N802 - TensorFlow's name
     summarize: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The input; whenever it is computed, a line with `message` and values of `data` is written to the standard error.
+    """Returns the input; whenever it is computed, a line with `message` and values of `data` is
+    written to the standard error.
 
     first_n: how often in a session, always if None. summarize: how many elements of each tensor are shown, 3 if None,
     all if negative.

@@ -131,7 +131,8 @@ def dequantize(
     narrow_range: bool = False,
     dtype: Any = float32,
 ) -> Tensor:
-    """The floating numbers that quantized integers represent; their whole range represents min_range to max_range.
+    """Returns the floating numbers that quantized integers represent; their whole range
+    represents min_range to max_range.
 
     mode: MIN_COMBINED; MIN_FIRST, where the range is moved so that 0 is exact; SCALED, where 0 is 0 and only the end of
     the range with the larger magnitude is exact; narrow_range omits the smallest integer. axis: the dimension whose
@@ -150,7 +151,8 @@ def fake_quant_with_min_max_args(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The inputs, clamped to a range and rounded to the numbers that 2^num_bits integers stand for, evenly spaced.
+    """Returns the inputs, clamped to a range and rounded to the numbers that 2^num_bits integers
+    stand for, evenly spaced.
 
     inputs: float32. The range is moved so that it has 0. num_bits: 2 to 16. narrow_range: with one integer less. The
     gradient is 1 in the range and 0 elsewhere.
@@ -169,7 +171,7 @@ def fake_quant_with_min_max_args_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `fake_quant_with_min_max_args` by its inputs: gradients where these are in the range."""
+    """Returns the gradient of `fake_quant_with_min_max_args` by its inputs: gradients where these are in the range."""
     attrs = {"min": min, "max": max, "num_bits": num_bits, "narrow_range": narrow_range}
     result: Tensor = apply_op("FakeQuantWithMinMaxArgsGradient", [gradients, inputs], attrs, name)
     return result
@@ -191,7 +193,7 @@ def fake_quant_with_min_max_vars_gradient(
     gradients: Any, inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """The gradients of `fake_quant_with_min_max_vars` by inputs, min and max."""
+    """Returns the gradients of `fake_quant_with_min_max_vars` by inputs, min and max."""
     given = [gradients, inputs, min, max]
     return _by_tensors("FakeQuantWithMinMaxVarsGradient", given, num_bits, narrow_range, name)
 
@@ -208,7 +210,7 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
     gradients: Any, inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """The gradients of `fake_quant_with_min_max_vars_per_channel` by inputs, min and max."""
+    """Returns the gradients of `fake_quant_with_min_max_vars_per_channel` by inputs, min and max."""
     given = [gradients, inputs, min, max]
     return _by_tensors("FakeQuantWithMinMaxVarsPerChannelGradient", given, num_bits, narrow_range, name)
 

@@ -40,7 +40,7 @@ class QueueBase:
 
     @staticmethod
     def from_list(index: Any, queues: list[QueueBase]) -> QueueBase:
-        """The queue ``queues[index]``, chosen whenever one of its operations runs.
+        """Returns the queue ``queues[index]``, chosen whenever one of its operations runs.
 
         index: an integer scalar. queues: with equal dtypes and names of their components; a size in which their shapes
         differ is unknown. Raises InvalidTypeError for what is no list of such queues.
@@ -132,17 +132,17 @@ class QueueBase:
         return made
 
     def is_closed(self, name: str | None = None) -> Tensor:
-        """Whether the queue is closed."""
+        """Returns whether the queue is closed."""
         made: Tensor = self._apply("QueueIsClosedV2", [], None, name or f"{self._name}_Is_Closed")
         return made
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many elements the queue has."""
+        """Returns how many elements the queue has."""
         made: Tensor = self._apply("QueueSizeV2", [], None, name or f"{self._name}_Size")
         return made
 
     def _apply(self, op: str, inputs: Sequence[Any], attrs: dict[str, Any] | None, name: str) -> Any:
-        """An operation on the queue."""
+        """Returns an operation on the queue."""
         return apply_op(op, [self._queue_ref, *inputs], attrs, name)
 
     def _components(self, vals: Any) -> list[Tensor]:
@@ -285,7 +285,9 @@ class _SelectedQueue(QueueBase):
 
 
 def _select_queue(index: Any, queues: Any) -> _SelectedQueue:
-    """What `QueueBase.from_list` returns; raises InvalidTypeError for what is no list of queues that go together."""
+    """Returns what `QueueBase.from_list` returns; raises InvalidTypeError for what is no list
+    of queues that go together.
+    """
     if not isinstance(queues, list) or not queues or not all(isinstance(q, QueueBase) for q in queues):
         raise InvalidTypeError(f"QueueBase.from_list: queues is {brief(queues)}; a list of queues is required")
     first = queues[0]
@@ -303,14 +305,14 @@ def _select_queue(index: Any, queues: Any) -> _SelectedQueue:
 
 
 def _in_common(a: TensorShape, b: TensorShape) -> TensorShape:
-    """The sizes in which two shapes agree."""
+    """Returns the sizes in which two shapes agree."""
     if a.rank is None or a.rank != b.rank:
         return TensorShape(None)
     return TensorShape([x if x == y else None for x, y in zip(a.as_list(), b.as_list(), strict=True)])
 
 
 def _signature(dtypes: Any, shapes: Any, names: Any) -> tuple[list[DType], list[TensorShape], list[str] | None]:
-    """Dtypes, shapes and names of components; a single one need not be in a list."""
+    """Returns dtypes, shapes and names of components; a single one need not be in a list."""
     types = [as_dtype(d) for d in (dtypes if isinstance(dtypes, list | tuple) else [dtypes])]
     if shapes is None:
         known = []

@@ -35,7 +35,7 @@ _FLOATING = ("float16", "bfloat16", "float32", "float64")
 
 
 def shape_tensor(shape: Any) -> Tensor:
-    """A shape as the vector that random ops take: int32 where its sizes fit."""
+    """Returns a shape as the vector that random ops take: int32 where its sizes fit."""
     if isinstance(shape, TensorShape):
         shape = shape.as_list()
     if isinstance(shape, list | tuple) and not any(hasattr(d, "dtype") or hasattr(d, "__tf_tensor__") for d in shape):
@@ -49,7 +49,7 @@ def shape_tensor(shape: Any) -> Tensor:
 
 
 def floating(function: str, dtype: Any) -> DType:
-    """The dtype, which must be a floating one that random ops have."""
+    """Returns the dtype, which must be a floating one that random ops have."""
     found = as_dtype(dtype)
     if found.name not in _FLOATING:
         raise InvalidTypeError(f"tf.{function}: dtype is {found.name}; one of {', '.join(_FLOATING)} is required")
@@ -57,7 +57,7 @@ def floating(function: str, dtype: Any) -> DType:
 
 
 def between(drawn: Tensor, low: Any, high: Any, name: str) -> Tensor:
-    """Numbers of [0, 1) stretched to [low, high)."""
+    """Returns numbers of [0, 1) stretched to [low, high)."""
     result: Tensor = apply_op("AddV2", [apply_op("Mul", [drawn, apply_op("Sub", [high, low])]), low], name=name)
     return result
 
@@ -80,7 +80,7 @@ def random_uniform(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Uniform numbers in [minval, maxval), of the Session's stream of the op.
+    """Returns uniform numbers in [minval, maxval), of the Session's stream of the op.
 
     maxval: 1 for floats where it is None; integers need one. Integers are remainders: if the range is no power of 2,
     the lower ones are slightly more frequent.
@@ -123,7 +123,7 @@ def random_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normal numbers; mean and stddev broadcast against the shape.
+    """Returns normal numbers; mean and stddev broadcast against the shape.
 
     shape: of the result, known or a tensor. dtype: a floating one. seed: with it, or a seed of the graph, each session
     draws the same numbers.
@@ -139,7 +139,7 @@ def truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normal numbers within two deviations of the mean: those outside are drawn again.
+    """Returns normal numbers within two deviations of the mean: those outside are drawn again.
 
     The arguments are those of `random_normal`.
     """
@@ -147,7 +147,7 @@ def truncated_normal(
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """The rows of a tensor (its first dimension) in random order."""
+    """Returns the rows of a tensor (its first dimension) in random order."""
     tensor = convert_to_tensor(value)
     result: Tensor = apply_op("RandomShuffle", [tensor], seed_attrs(seed), name)
     return result
@@ -225,7 +225,7 @@ def random_poisson(
 
 
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """A part of a tensor with the given size in each dimension, at a random offset."""
+    """Returns a part of a tensor with the given size in each dimension, at a random offset."""
     with name_scope(name, "random_crop", [value, size]) as scope:
         given = convert_to_tensor(value, name="value")
         wanted = convert_to_tensor(size, int32, name="size")

@@ -103,7 +103,7 @@ class uniform_unit_scaling_initializer(Initializer):  # noqa: N801 - TensorFlow'
 
 
 def _full_shape(shape: Any, partition_info: Any) -> StaticShape:
-    """The shape of the variable of which `shape` may be a part."""
+    """Returns the shape of the variable of which `shape` may be a part."""
     return static_sizes(shape if partition_info is None else partition_info.full_shape)
 
 
@@ -193,7 +193,7 @@ def he_normal(seed: int | None = None) -> variance_scaling_initializer:
 
 
 def he_uniform(seed: int | None = None) -> variance_scaling_initializer:
-    """Uniform numbers within sqrt(6 / inputs) (K. He et al., ICCV 2015)."""
+    """Returns uniform numbers within sqrt(6 / inputs) (K. He et al., ICCV 2015)."""
     return variance_scaling_initializer(2.0, "fan_in", "uniform", seed)
 
 
@@ -203,7 +203,7 @@ def lecun_normal(seed: int | None = None) -> variance_scaling_initializer:
 
 
 def lecun_uniform(seed: int | None = None) -> variance_scaling_initializer:
-    """Uniform numbers within sqrt(3 / inputs) (Y. LeCun et al., Efficient BackProp, 1998)."""
+    """Returns uniform numbers within sqrt(3 / inputs) (Y. LeCun et al., Efficient BackProp, 1998)."""
     return variance_scaling_initializer(1.0, "fan_in", "uniform", seed)
 
 

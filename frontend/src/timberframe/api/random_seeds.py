@@ -21,7 +21,7 @@ def set_random_seed(seed: int | None) -> None:
 
 
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
-    """The pair of seeds that a new op of the default graph takes: the graph's and its own.
+    """Returns the pair of seeds that a new op of the default graph takes: the graph's and its own.
 
     An op without a seed takes the number of such ops made before in the graph, those in branches and loops included,
     and in eager execution a number drawn from the global seed; both are None where the graph has no seed either. A
@@ -38,7 +38,7 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
 
 
 def seed_attrs(op_seed: int | None) -> dict[str, int]:
-    """The attrs seed and seed2 of a new op."""
+    """Returns the attrs seed and seed2 of a new op."""
     seed, seed2 = get_seed(op_seed)
     return {"seed": seed or 0, "seed2": seed2 or 0}
 

@@ -39,7 +39,8 @@ class ReaderBase:
         return self._supports_serialize
 
     def read(self, queue: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-        """The key and the value of the next record, string scalars. queue: a queue of names of files, or its handle.
+        """Returns the key and the value of the next record, string scalars. queue: a queue of
+        names of files, or its handle.
 
         Running it waits for a file where it needs one, and raises OutOfRangeError where the queue is closed and empty.
         """
@@ -53,17 +54,17 @@ class ReaderBase:
         return keys, values
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
-        """How many records it has given, an int64 scalar."""
+        """Returns how many records it has given, an int64 scalar."""
         made: Tensor = apply_op("ReaderNumRecordsProducedV2", [self._reader_ref], name=name)
         return made
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
-        """How many files it has finished, an int64 scalar."""
+        """Returns how many files it has finished, an int64 scalar."""
         made: Tensor = apply_op("ReaderNumWorkUnitsCompletedV2", [self._reader_ref], name=name)
         return made
 
     def serialize_state(self, name: str | None = None) -> Tensor:
-        """Its state as a string; running it raises UnimplementedError for readers that may be inside a file."""
+        """Returns its state as a string; running it raises UnimplementedError for readers that may be inside a file."""
         made: Tensor = apply_op("ReaderSerializeStateV2", [self._reader_ref], name=name)
         return made
 

@@ -28,7 +28,7 @@ NAMESPACES = {
 
 
 def renamed(new_name: str, new: Any, old_name: str, old: Any) -> Any:
-    """The value of an argument that TensorFlow 1 also takes under an older name; both given is an error."""
+    """Returns the value of an argument that TensorFlow 1 also takes under an older name; both given is an error."""
     if old is None:
         return new
     if new is not None:
@@ -69,7 +69,7 @@ class _Reduction(Protocol):
 
 
 def _reduction(public: str, op: str, result: str, note: str = "") -> _Reduction:
-    """The function of this name, which is one op. result, note: for its docstring."""
+    """Returns the function of this name, which is one op. result, note: for its docstring."""
 
     def function(
         input_tensor: Any,
@@ -98,7 +98,7 @@ reduce_any = _reduction("reduce_any", "Any", "Whether some boolean is true")
 def reduce_euclidean_norm(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The root of the sum of squared magnitudes over the axes (all for None)."""
+    """Returns the root of the sum of squared magnitudes over the axes (all for None)."""
     return _reduce("EuclideanNorm", input_tensor, axis, keepdims, name, None, None)
 
 
@@ -110,7 +110,7 @@ def reduce_logsumexp(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """The logarithm of the sum of exponentials over the axes, computed around the largest element."""
+    """Returns the logarithm of the sum of exponentials over the axes, computed around the largest element."""
     x = convert_to_tensor(input_tensor)
     axes = reduction_axes(x, renamed("axis", axis, "reduction_indices", reduction_indices))
     keep = bool(renamed("keepdims", keepdims, "keep_dims", keep_dims))
@@ -126,7 +126,7 @@ def reduce_logsumexp(
 
 
 def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """The mean squared distance from the mean over the axes (all for None); floats and complex numbers only."""
+    """Returns the mean squared distance from the mean over the axes (all for None); floats and complex numbers only."""
     x = convert_to_tensor(input_tensor)
     if not (x.dtype.is_floating or x.dtype.is_complex):
         raise InvalidArgumentError(f"reduce_variance: dtype {x.dtype.name} given; it must be floating or complex")
@@ -140,7 +140,7 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False,
 
 
 def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """The root of `reduce_variance`."""
+    """Returns the root of `reduce_variance`."""
     result: Tensor = apply_op("Sqrt", [reduce_variance(input_tensor, axis, keepdims)], name=name or "reduce_std")
     return result
 
@@ -155,7 +155,7 @@ def count_nonzero(
     keep_dims: bool | None = None,
     input: Any = None,
 ) -> Tensor:
-    """How many elements are not zero over the axes (all for None), as `dtype`.
+    """Returns how many elements are not zero over the axes (all for None), as `dtype`.
 
     keepdims keeps the axes with size 1. Empty strings count as zero. reduction_indices, keep_dims and input are other
     names of axis, keepdims and input_tensor.
@@ -173,7 +173,7 @@ def count_nonzero(
 def argmax(
     input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
 ) -> Tensor:
-    """The index of the first largest element along an axis (0 for None), as `output_type`.
+    """Returns the index of the first largest element along an axis (0 for None), as `output_type`.
 
     input: numbers or bools; NaN is passed over. The result has the shape of input without the axis. output_type: an
     integer of 16, 32 or 64 bits. dimension is the older name of axis.
@@ -184,7 +184,7 @@ def argmax(
 def argmin(
     input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
 ) -> Tensor:
-    """The index of the first smallest element along an axis (0 for None), as `output_type`.
+    """Returns the index of the first smallest element along an axis (0 for None), as `output_type`.
 
     The arguments and the result are those of `argmax`.
     """
@@ -207,7 +207,7 @@ def arg_min(input: Any, dimension: Any, output_type: Any = int64, name: str | No
 
 
 def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
-    """The running sum along an axis.
+    """Returns the running sum along an axis.
 
     exclusive: without the element itself, so that the first result is 0. reverse: from the end on. The result has the
     shape and dtype of x.
@@ -217,7 +217,7 @@ def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False
 
 
 def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
-    """The running product along an axis.
+    """Returns the running product along an axis.
 
     exclusive: without the element itself, so that the first result is 1. reverse: from the end on. The result has the
     shape and dtype of x.
@@ -229,7 +229,7 @@ def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = Fals
 def cumulative_logsumexp(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """The running logarithm of the sum of exponentials along an axis.
+    """Returns the running logarithm of the sum of exponentials along an axis.
 
     exclusive: without the element itself, so that the first result is the logarithm of 0. reverse: from the end on.
     The result has the shape and dtype of x.
@@ -239,6 +239,6 @@ def cumulative_logsumexp(
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
-    """Half the sum of the squares of all elements."""
+    """Returns half the sum of the squares of all elements."""
     result: Tensor = apply_op("L2Loss", [t], name=name)
     return result

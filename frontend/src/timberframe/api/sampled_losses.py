@@ -81,14 +81,14 @@ def fixed_unigram_candidate_sampler(
 def all_candidate_sampler(
     true_classes: Any, num_true: int, num_sampled: int, unique: bool, seed: int | None = None, name: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """All num_sampled classes, each of which is expected once; otherwise as `log_uniform_candidate_sampler`."""
+    """Returns all num_sampled classes, each of which is expected once; otherwise as `log_uniform_candidate_sampler`."""
     return _sampler("AllCandidateSampler", true_classes, num_true, num_sampled, unique, seed, name)
 
 
 def compute_accidental_hits(
     true_classes: Any, sampled_candidates: Any, num_true: int, seed: int | None = None, name: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Where a true class was drawn: rows, places among those drawn, and weights of the least float."""
+    """Returns where a true class was drawn: rows, places among those drawn, and weights of the least float."""
     attrs = {"num_true": num_true, **seed_attrs(seed)}
     inputs = [cast(true_classes, int64), cast(sampled_candidates, int64)]
     made = apply_op("ComputeAccidentalHits", inputs, attrs, name)
@@ -136,7 +136,7 @@ def sampled_softmax_loss(
     name: str | None = "sampled_softmax_loss",
     seed: int | None = None,
 ) -> Any:
-    """Cross entropy of softmax over the true classes and some drawn (Jean et al. 2014); [batch].
+    """Returns cross entropy of softmax over the true classes and some drawn (Jean et al. 2014); [batch].
 
     It is for training alone. The arguments are those of `nce_loss`.
     """

@@ -47,18 +47,18 @@ class ListDiff(NamedTuple):
 
 
 def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = int32, name: str | None = None) -> TopKV2:
-    """The k largest elements along the last dimension, descending, and their positions."""
+    """Returns the k largest elements along the last dimension, descending, and their positions."""
     return TopKV2(*apply_op("TopKV2", [input, k], {"sorted": sorted, "index_type": index_type}, name))
 
 
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
-    """Whether each row's target is among its k largest predictions."""
+    """Returns whether each row's target is among its k largest predictions."""
     result: Tensor = apply_op("InTopKV2", [predictions, targets, k], None, name)
     return result
 
 
 def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
-    """The distinct elements of a vector in order of first occurrence, and each element's index among them."""
+    """Returns the distinct elements of a vector in order of first occurrence, and each element's index among them."""
     return Unique(*apply_op("Unique", [x], {"out_idx": out_idx}, name))
 
 
@@ -68,12 +68,12 @@ def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) ->
 
 
 def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None) -> ListDiff:
-    """The elements of x that are not in y, and their positions."""
+    """Returns the elements of x that are not in y, and their positions."""
     return ListDiff(*apply_op("ListDiff", [x, y], {"out_idx": index_dtype}, name))
 
 
 def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
-    """The values in order along the axis; direction is ASCENDING or DESCENDING."""
+    """Returns the values in order along the axis; direction is ASCENDING or DESCENDING."""
     with name_scope(name, "sort"):
         return _order(values, axis, direction)[0]
 
@@ -81,7 +81,10 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | 
 def argsort(
     values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Tensor:
-    """The positions that put the values in order along the axis. Equal ones stay in order even without `stable`."""
+    """Returns the positions that put the values in order along the axis.
+
+    Equal ones stay in order even without `stable`.
+    """
     with name_scope(name, "argsort"):
         return _order(values, axis, direction)[1]
 
@@ -109,7 +112,7 @@ def _last_size(x: Tensor) -> Any:
 
 
 def _mirrored(x: Tensor) -> Tensor:
-    """Values in the opposite order, from which this function gives back x exactly."""
+    """Returns values in the opposite order, from which this function gives back x exactly."""
     if x.dtype.is_integer:  # -1 - x, which no integer overflows; for unsigned ones it is max - x
         result: Tensor = apply_op("Invert", [x])
     else:
@@ -120,7 +123,8 @@ def _mirrored(x: Tensor) -> Tensor:
 def searchsorted(
     sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = int32, name: str | None = None
 ) -> Tensor:
-    """Where values belong in rising sequences, [..., n] and [..., m]: before equal elements, or after with "right".
+    """Returns where values belong in rising sequences, [..., n] and [..., m]: before equal
+    elements, or after with "right".
 
     It compares each value with each element.
     """
@@ -136,7 +140,7 @@ def searchsorted(
 
 
 def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
-    """The elements along an axis, each repeated so many times; axis None flattens first.
+    """Returns the elements along an axis, each repeated so many times; axis None flattens first.
 
     repeats: a number, or one for each element.
     """

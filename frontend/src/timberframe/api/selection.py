@@ -36,7 +36,7 @@ __all__ = [
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """Elements of x where condition holds, else of y; without both, the indices at which it holds.
+    """Returns elements of x where condition holds, else of y; without both, the indices at which it holds.
 
     x and y have one shape; condition has it too, or is a vector with one value for each row. `where_v2` broadcasts.
     """
@@ -44,7 +44,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """Elements of x where condition holds, else of y, all three broadcasting; without both, the indices."""
+    """Returns elements of x where condition holds, else of y, all three broadcasting; without both, the indices."""
     return _where("SelectV2", condition, x, y, name)
 
 
@@ -142,7 +142,7 @@ def _check_clip_shape(values: Tensor, result: Tensor) -> None:
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
-    """The same bytes as another dtype; a narrower one adds a last dimension, a wider one takes it away."""
+    """Returns the same bytes as another dtype; a narrower one adds a last dimension, a wider one takes it away."""
     result: Tensor = apply_op("Bitcast", [input], {"type": as_dtype(type)}, name)
     return result
 

@@ -93,7 +93,8 @@ def parse_sequence_example(
     example_names: Any = None,
     name: str | None = None,
 ) -> tuple[Parsed, Parsed, Parsed]:
-    """The features of a vector of serialised SequenceExamples: of contexts, of sequences, and the sequences' lengths.
+    """Returns the features of a vector of serialised SequenceExamples: of contexts, of sequences,
+    and the sequences' lengths.
 
     context_features: for each key a FixedLenFeature or VarLenFeature. sequence_features: for each a
     FixedLenSequenceFeature, which gives [batch, steps, ...], padded with zeros, or a VarLenFeature, which gives a

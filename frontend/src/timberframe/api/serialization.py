@@ -14,13 +14,13 @@ __all__ = ["deserialize_many_sparse", "parse_tensor", "serialize_many_sparse", "
 
 
 def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
-    """A tensor as a scalar string: the bytes of a TensorProto, which `tf.parse_tensor` reads."""
+    """Returns a tensor as a scalar string: the bytes of a TensorProto, which `tf.parse_tensor` reads."""
     result: Tensor = apply_op("SerializeTensor", [tensor], None, name)
     return result
 
 
 def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
-    """The tensor, of dtype out_type, that a scalar string of `tf.serialize_tensor` holds.
+    """Returns the tensor, of dtype out_type, that a scalar string of `tf.serialize_tensor` holds.
 
     Running it raises InvalidArgumentError for damaged strings and tensors of another dtype.
     """
@@ -29,12 +29,17 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Ten
 
 
 def serialize_sparse(sp_input: Any, name: str | None = None, out_type: Any = string) -> Tensor:
-    """A sparse tensor as a vector of 3 strings: its indices, its values and its shape. out_type must be tf.string."""
+    """Returns a sparse tensor as a vector of 3 strings: its indices, its values and its shape.
+
+    out_type must be tf.string.
+    """
     return _serialized("SerializeSparse", sp_input, name, out_type)
 
 
 def serialize_many_sparse(sp_input: Any, name: str | None = None, out_type: Any = string) -> Tensor:
-    """The rows of a sparse tensor of rank 2 or more, each as `tf.serialize_sparse` gives it: strings [rows, 3]."""
+    """Returns the rows of a sparse tensor of rank 2 or more, each as `tf.serialize_sparse`
+    gives it: strings [rows, 3].
+    """
     return _serialized("SerializeManySparse", sp_input, name, out_type)
 
 

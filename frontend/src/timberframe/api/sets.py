@@ -16,7 +16,7 @@ _DTYPES = (int8, int16, int32, int64, uint8, uint16, string)
 
 
 def set_size(a: Any, validate_indices: bool = True) -> Tensor:
-    """How many different elements each set has, int32, of the shape of `a` without its last dimension.
+    """Returns how many different elements each set has, int32, of the shape of `a` without its last dimension.
 
     a: SparseTensor of rank 2 or more, of integers up to int64 or strings; its sets are along the last dimension.
     validate_indices: running it raises InvalidArgumentError where the indices are not in order, each once.
@@ -28,7 +28,8 @@ def set_size(a: Any, validate_indices: bool = True) -> Tensor:
 
 
 def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
-    """The elements that are in both of two sets, for each pair of sets along the last dimensions of `a` and `b`.
+    """Returns the elements that are in both of two sets, for each pair of sets along the last
+    dimensions of `a` and `b`.
 
     a, b: Tensor or SparseTensor of one dtype, of integers up to int64 or strings, and of one shape but for the last
     dimension; rank 2 or more. validate_indices: running it raises InvalidArgumentError where the indices of one are
@@ -38,7 +39,7 @@ def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTen
 
 
 def set_difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
-    """The elements of each set of `a` that are not in that of `b`, or the other way round without aminusb.
+    """Returns the elements of each set of `a` that are not in that of `b`, or the other way round without aminusb.
 
     Arguments and result are those of `tf.sets.intersection`.
     """
@@ -46,7 +47,10 @@ def set_difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool 
 
 
 def set_union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
-    """The elements that are in one of two sets, or both. Arguments and result are those of `tf.sets.intersection`."""
+    """Returns the elements that are in one of two sets, or both.
+
+    Arguments and result are those of `tf.sets.intersection`.
+    """
     return _operation("union", a, b, validate_indices)
 
 

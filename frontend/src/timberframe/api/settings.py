@@ -15,7 +15,7 @@ __all__ = [
 
 
 def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
-    """Has operations run when they are made, from now on and in all threads; to be called when the program starts.
+    """Makes operations run when they are made, from now on and in all threads; to be called when the program starts.
 
     config: a SessionConfig or ConfigProto for devices and options. device_policy: one of the DEVICE_PLACEMENT_...
     constants of tf.contrib.eager; inputs on other devices are copied under all of them. execution_mode: tf.contrib.
@@ -32,7 +32,7 @@ def disable_v2_behavior() -> None:
 
 
 def disable_eager_execution() -> None:
-    """Has programs build graphs, as they do from the start; after `enable_eager_execution` in a new default graph."""
+    """Makes programs build graphs, as they do from the start; after `enable_eager_execution` in a new default graph."""
     from timberframe_core.graph.graph import Graph, get_default_graph, set_global_graph
 
     if get_default_graph().eager:

@@ -12,7 +12,7 @@ __all__ = ["newaxis", "slice", "strided_slice"]
 
 
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
-    """The block of the input that begins at `begin` and has the sizes `size`; -1 means up to the end."""
+    """Returns the block of the input that begins at `begin` and has the sizes `size`; -1 means up to the end."""
     dtype = index_dtype([begin, size])
     vectors = [convert_to_tensor(v, dtype) for v in (begin, size)]
     result: Tensor = apply_op("Slice", [input_, *vectors], None, name)

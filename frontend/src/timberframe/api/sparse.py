@@ -40,7 +40,7 @@ __all__ = [
 
 
 def sparse_tensor(given: Any, what: str) -> SparseTensor:
-    """A SparseTensor, or the one of a SparseTensorValue; InvalidTypeError for anything else."""
+    """Returns a SparseTensor, or the one of a SparseTensorValue; InvalidTypeError for anything else."""
     kinds = (SparseTensor, SparseTensorValue)
     return SparseTensor.from_value(instance(given, kinds, what, "a SparseTensor or SparseTensorValue"))
 
@@ -63,7 +63,7 @@ def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str
 
 
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
-    """A sparse tensor whose value every run must feed: a SparseTensorValue, or a tuple of its three arrays.
+    """Returns a sparse tensor whose value every run must feed: a SparseTensorValue, or a tuple of its three arrays.
 
     shape: sizes, None or -1 where they are unknown; a run need not feed a shape that is given. With None the rank may
     be any.
@@ -96,7 +96,8 @@ def sparse_to_dense(
     validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """A tensor of output_shape with sparse_values (or one for all) at sparse_indices, and default_value elsewhere.
+    """Returns a tensor of output_shape with sparse_values (or one for all) at sparse_indices,
+    and default_value elsewhere.
 
     sparse_indices: integers [elements, rank], [elements] for rank 1, or a scalar. validate_indices: running it raises
     InvalidArgumentError where they are not in order, or not once each.
@@ -108,7 +109,7 @@ def sparse_to_dense(
 
 
 def _of_one_dtype(indices: Any, shape: Any) -> tuple[Any, Any]:
-    """Both as tensors; what is no tensor takes the dtype of the other one."""
+    """Returns both as tensors; what is no tensor takes the dtype of the other one."""
     if isinstance(indices, Tensor):
         return indices, convert_to_tensor(shape, indices.dtype)
     sizes = convert_to_tensor(shape)
@@ -118,14 +119,16 @@ def _of_one_dtype(indices: Any, shape: Any) -> tuple[Any, Any]:
 def sparse_tensor_to_dense(
     sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
 ) -> Tensor:
-    """A sparse tensor as a tensor, default_value (0 or "" if None) where it has no element; see `sparse_to_dense`."""
+    """Returns a sparse tensor as a tensor, default_value (0 or "" if None) where it has no
+    element; see `sparse_to_dense`.
+    """
     sp = sparse_tensor(sp_input, "tf.sparse_tensor_to_dense: sp_input")
     default = ("" if sp.dtype.name == "string" else 0) if default_value is None else default_value
     return sparse_to_dense(sp.indices, sp.dense_shape, sp.values, default, validate_indices, name)
 
 
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
-    """The elements of a tensor that are not zero, or not empty strings."""
+    """Returns the elements of a tensor that are not zero, or not empty strings."""
     with name_scope(name, "dense_to_sparse", [tensor]):
         x = convert_to_tensor(tensor)
         zero = zeros_like(x) if x.dtype.name != "string" else fill(shape_of(x), "")
@@ -134,7 +137,7 @@ def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
 
 
 def sparse_eye(num_rows: Any, num_columns: Any = None, dtype: Any = float32, name: str | None = None) -> SparseTensor:
-    """A sparse matrix with ones on its diagonal; as many columns as rows if num_columns is None."""
+    """Returns a sparse matrix with ones on its diagonal; as many columns as rows if num_columns is None."""
     with name_scope(name, "eye", [num_rows, num_columns]):
         rows = convert_to_tensor(num_rows, int64)
         columns = rows if num_columns is None else convert_to_tensor(num_columns, int64)
@@ -146,7 +149,7 @@ def sparse_eye(num_rows: Any, num_columns: Any = None, dtype: Any = float32, nam
 
 
 def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
-    """The elements in the order of their indices, the last dimension fastest."""
+    """Returns the elements in the order of their indices, the last dimension fastest."""
     sp = sparse_tensor(sp_input, "tf.sparse_reorder: sp_input")
     indices, values = apply_op("SparseReorder", parts(sp), name=name)
     return SparseTensor(indices, values, _kept_shape(sp))
@@ -158,7 +161,7 @@ def _kept_shape(sp: SparseTensor) -> Any:
 
 
 def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
-    """The elements for which the bool vector to_retain is true."""
+    """Returns the elements for which the bool vector to_retain is true."""
     sp = sparse_tensor(sp_input, "tf.sparse_retain: sp_input")
     wanted = convert_to_tensor(to_retain)
     wanted.shape.with_rank(1)
@@ -168,7 +171,7 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
 
 
 def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
-    """The same elements in another shape of the same rank, the smallest that holds them if new_shape is None.
+    """Returns the same elements in another shape of the same rank, the smallest that holds them if new_shape is None.
 
     Raises InvalidArgumentError, in the run where sizes are known only there, where new_shape is smaller.
     """
@@ -192,7 +195,7 @@ def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
 
 
 def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
-    """The same elements, in row-major order, in another shape; -1 is the size that is left."""
+    """Returns the same elements, in row-major order, in another shape; -1 is the size that is left."""
     sp = sparse_tensor(sp_input, "tf.sparse_reshape: sp_input")
     new = cast(convert_to_tensor(shape), int64)
     with name_scope(name, "SparseReshape", [sp.indices]) as scope:
@@ -219,7 +222,7 @@ def _turned(indices: Tensor) -> Tensor:
 
 
 def expand_sparse_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
-    """A further dimension of size 1 at `axis`, after all others if None."""
+    """Returns a further dimension of size 1 at `axis`, after all others if None."""
     sp = sparse_tensor(sp_input, "tf.sparse.expand_dims: sp_input")
     with name_scope(name, "expand_dims", [sp.indices]):
         count = sp.shape.ndims
@@ -294,7 +297,7 @@ def sparse_split(
 
 
 def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
-    """The part that begins at `start` and has at most the sizes `size`."""
+    """Returns the part that begins at `start` and has at most the sizes `size`."""
     sp = sparse_tensor(sp_input, "tf.sparse_slice: sp_input")
     with name_scope(name, "SparseSlice", [sp.indices]) as scope:
         inputs = [*parts(sp), convert_to_tensor(start, int64), convert_to_tensor(size, int64)]
@@ -302,7 +305,9 @@ def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) 
 
 
 def sparse_fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) -> tuple[SparseTensor, Tensor]:
-    """The sparse tensor with default_value at the beginning of each row without elements, and which rows those are."""
+    """Returns the sparse tensor with default_value at the beginning of each row without elements,
+    and which rows those are.
+    """
     sp = sparse_tensor(sp_input, "tf.sparse_fill_empty_rows: sp_input")
     with name_scope(name, "SparseFillEmptyRows", [sp.indices]):
         inputs = [*parts(sp), convert_to_tensor(default_value, sp.dtype)]
@@ -313,7 +318,7 @@ def sparse_fill_empty_rows(sp_input: Any, default_value: Any, name: str | None =
 def sparse_merge(
     sp_ids: Any, sp_values: Any, vocab_size: Any, name: str | None = None, already_sorted: bool = False
 ) -> SparseTensor:
-    """A sparse tensor whose last index is the value of sp_ids and whose values are those of sp_values.
+    """Returns a sparse tensor whose last index is the value of sp_ids and whose values are those of sp_values.
 
     sp_ids: one of integers, or a list of several for several last dimensions. vocab_size: the size of these dimensions.
     already_sorted: the order of elements is right as it is.

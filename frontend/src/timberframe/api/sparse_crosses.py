@@ -17,7 +17,7 @@ _HASH_KEY = 0xDECAFCAFFE
 
 
 def cross(inputs: Sequence[Any], name: str | None = None) -> SparseTensor:
-    """All combinations of the features in each row, as texts joined by "_X_".
+    """Returns all combinations of the features in each row, as texts joined by "_X_".
 
     inputs: SparseTensors and matrices of strings or integers with one number of rows. The features of SparseTensors
     come first. Returns a SparseTensor [rows, most combinations] of strings; the last input's features change fastest.

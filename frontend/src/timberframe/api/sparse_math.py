@@ -27,7 +27,7 @@ _SPARSE = (SparseTensor, SparseTensorValue)
 
 
 def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any:
-    """The sum of two sparse tensors of one shape, or the tensor that is the sum of one and a dense tensor.
+    """Returns the sum of two sparse tensors of one shape, or the tensor that is the sum of one and a dense tensor.
 
     threshold (thresh is its older name): elements of a sparse sum with a smaller magnitude are left out; 0 if None.
     """
@@ -52,17 +52,17 @@ def _extreme(op: str, sp_a: Any, sp_b: Any, name: str | None) -> SparseTensor:
 
 
 def sparse_maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """The larger of two sparse tensors of one shape by element, what one lacks being 0."""
+    """Returns the larger of two sparse tensors of one shape by element, what one lacks being 0."""
     return _extreme("SparseSparseMaximum", sp_a, sp_b, name)
 
 
 def sparse_minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """The smaller of two sparse tensors of one shape by element, what one lacks being 0."""
+    """Returns the smaller of two sparse tensors of one shape by element, what one lacks being 0."""
     return _extreme("SparseSparseMinimum", sp_a, sp_b, name)
 
 
 def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
-    """The softmax along the last dimension, of the elements that are there."""
+    """Returns the softmax along the last dimension, of the elements that are there."""
     sp = sparse_tensor(sp_input, "tf.sparse_softmax: sp_input")
     with name_scope(name, "SparseSoftmax", [sp.indices]):
         return SparseTensor(sp.indices, apply_op("SparseSoftmax", parts(sp)), sp.dense_shape)
@@ -81,7 +81,7 @@ def _reduced(op: str, sp_input: Any, axis: Any, keepdims: Any, old_axes: Any, ol
 def sparse_reduce_sum(
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
 ) -> Tensor:
-    """The sums along dimensions, all if axis is None, as a tensor. The last two arguments are older names."""
+    """Returns the sums along dimensions, all if axis is None, as a tensor. The last two arguments are older names."""
     made: Tensor = _reduced("SparseReduceSum", sp_input, axis, keepdims, reduction_axes, keep_dims)
     return made
 
@@ -89,14 +89,14 @@ def sparse_reduce_sum(
 def sparse_reduce_sum_sparse(
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
 ) -> SparseTensor:
-    """The sums along dimensions, all if axis is None, as a sparse tensor."""
+    """Returns the sums along dimensions, all if axis is None, as a sparse tensor."""
     return SparseTensor(*_reduced("SparseReduceSumSparse", sp_input, axis, keepdims, reduction_axes, keep_dims))
 
 
 def sparse_reduce_max(
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
 ) -> Tensor:
-    """The largest elements along dimensions, all if axis is None, as a tensor; 0 where there are none."""
+    """Returns the largest elements along dimensions, all if axis is None, as a tensor; 0 where there are none."""
     made: Tensor = _reduced("SparseReduceMax", sp_input, axis, keepdims, reduction_axes, keep_dims)
     return made
 
@@ -104,14 +104,14 @@ def sparse_reduce_max(
 def sparse_reduce_max_sparse(
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
 ) -> SparseTensor:
-    """The largest elements along dimensions, all if axis is None, as a sparse tensor."""
+    """Returns the largest elements along dimensions, all if axis is None, as a sparse tensor."""
     return SparseTensor(*_reduced("SparseReduceMaxSparse", sp_input, axis, keepdims, reduction_axes, keep_dims))
 
 
 def sparse_tensor_dense_matmul(
     sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
 ) -> Tensor:
-    """The product of a sparse matrix and a dense one, which may also come in the other order.
+    """Returns the product of a sparse matrix and a dense one, which may also come in the other order.
 
     adjoint_a, adjoint_b: that one is transposed and conjugated before.
     """
@@ -135,7 +135,7 @@ def sparse_matmul(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The product of two dense matrices of float32 or bfloat16, as float32, of which one has many zeros."""
+    """Returns the product of two dense matrices of float32 or bfloat16, as float32, of which one has many zeros."""
     attrs = {
         "transpose_a": transpose_a, "transpose_b": transpose_b, "a_is_sparse": a_is_sparse, "b_is_sparse": b_is_sparse,
     }  # fmt: skip
@@ -159,7 +159,7 @@ def _segments(op: str, data: Any, indices: Any, ids: Any, name: str | None, coun
 def sparse_segment_sum(
     data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
 ) -> Tensor:
-    """The sums of the rows of data that indices choose, for each segment; segment_ids are sorted.
+    """Returns the sums of the rows of data that indices choose, for each segment; segment_ids are sorted.
 
     num_segments: how many there are, where some at the end have no rows.
     """
@@ -169,12 +169,12 @@ def sparse_segment_sum(
 def sparse_segment_mean(
     data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
 ) -> Tensor:
-    """The means of the rows of data that indices choose; see `sparse_segment_sum`."""
+    """Returns the means of the rows of data that indices choose; see `sparse_segment_sum`."""
     return _segments("SparseSegmentMean", data, indices, segment_ids, name, num_segments)
 
 
 def sparse_segment_sqrt_n(
     data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
 ) -> Tensor:
-    """The sums of the rows of data that indices choose, divided by the root of their number."""
+    """Returns the sums of the rows of data that indices choose, divided by the root of their number."""
     return _segments("SparseSegmentSqrtN", data, indices, segment_ids, name, num_segments)

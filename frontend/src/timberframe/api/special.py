@@ -26,7 +26,7 @@ def bincount(
     arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = int32,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """How often each number from 0 occurs in integers that are not negative, or the sums of their weights.
+    """Returns how often each number from 0 occurs in integers that are not negative, or the sums of their weights.
 
     minlength, maxlength: the least and the greatest number of results; numbers from maxlength on do not count.
     dtype: of counts; sums have that of the weights. Running it raises InvalidArgumentError for negative numbers.
@@ -60,17 +60,17 @@ def _over_counts(data: Any, segment_ids: Any, num_segments: Any, name: str | Non
 
 
 def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """The means of the elements of each segment, 0 where it has none; negative ids are left out."""
+    """Returns the means of the elements of each segment, 0 where it has none; negative ids are left out."""
     return _over_counts(data, segment_ids, num_segments, name, "unsorted_segment_mean")
 
 
 def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """The sums of the elements of each segment, divided by the root of their number."""
+    """Returns the sums of the elements of each segment, divided by the root of their number."""
     return _over_counts(data, segment_ids, num_segments, name, "unsorted_segment_sqrt_n")
 
 
 def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
-    """The polynomial of x whose coefficients, the highest power's first, are a list; by Horner's rule."""
+    """Returns the polynomial of x whose coefficients, the highest power's first, are a list; by Horner's rule."""
     if not isinstance(coeffs, list):
         raise InvalidArgumentError(f"tf.math.polyval: coeffs is {coeffs!r}; a list is required")
     with name_scope(name, "polyval", [*coeffs, x]):
@@ -93,7 +93,9 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
 
 
 def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
-    """The index along each dimension of an array of sizes `dims`: [dimensions] of one number, else [dimensions, n]."""
+    """Returns the index along each dimension of an array of sizes `dims`: [dimensions] of one
+    number, else [dimensions, n].
+    """
     with name_scope(name, "unravel_index"):
         given = convert_to_tensor(indices)
         sizes = convert_to_tensor(dims, given.dtype)

@@ -35,7 +35,7 @@ def stateless_uniform(
     name: str | None = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """Uniform numbers in [minval, maxval) that depend on the pair of integers `seed` alone.
+    """Returns uniform numbers in [minval, maxval) that depend on the pair of integers `seed` alone.
 
     Both bounds None: integers with every bit random.
     """
@@ -81,7 +81,7 @@ def stateless_normal(
     name: str | None = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """Normal numbers that depend on the pair of integers `seed` alone."""
+    """Returns normal numbers that depend on the pair of integers `seed` alone."""
     return _stateless_normal(
         "StatelessRandomNormal", "stateless_random_normal", shape, seed, mean, stddev, dtype, name, alg
     )
@@ -96,7 +96,7 @@ def stateless_truncated_normal(
     name: str | None = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """Normal numbers within two deviations of the mean that depend on the pair of integers `seed` alone."""
+    """Returns normal numbers within two deviations of the mean that depend on the pair of integers `seed` alone."""
     return _stateless_normal(
         "StatelessTruncatedNormal", "stateless_truncated_normal", shape, seed, mean, stddev, dtype, name, alg
     )
@@ -161,7 +161,7 @@ def stateless_parameterized_truncated_normal(
     maxvals: Any = 2.0,
     name: str | None = None,
 ) -> Tensor:
-    """Normal numbers between bounds, in a shape that ends with that of the parameters, by `seed` alone."""
+    """Returns normal numbers between bounds, in a shape that ends with that of the parameters, by `seed` alone."""
     with name_scope(name, "stateless_parameterized_truncated_normal", [shape, seed, means, stddevs, minvals, maxvals]):
         mean = convert_to_tensor(means, name="means", preferred_dtype=float32)
         rest = [convert_to_tensor(p, mean.dtype) for p in (stddevs, minvals, maxvals)]

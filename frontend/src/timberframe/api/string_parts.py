@@ -29,17 +29,17 @@ def _one(op: str, inputs: list[Any], attrs: dict[str, Any] | None, name: str | N
 
 
 def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """The strings with small letters: of ASCII, or with encoding "utf-8" of all scripts."""
+    """Returns the strings with small letters: of ASCII, or with encoding "utf-8" of all scripts."""
     return _one("StringLower", [input], {"encoding": encoding}, name)
 
 
 def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """The strings with capital letters: of ASCII, or with encoding "utf-8" of all scripts."""
+    """Returns the strings with capital letters: of ASCII, or with encoding "utf-8" of all scripts."""
     return _one("StringUpper", [input], {"encoding": encoding}, name)
 
 
 def string_strip(input: Any, name: str | None = None) -> Tensor:
-    """The strings without white space at both ends."""
+    """Returns the strings without white space at both ends."""
     return _one("StringStrip", [input], None, name)
 
 
@@ -47,19 +47,23 @@ strip = string_strip
 
 
 def length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
-    """The number of bytes of each string, or with unit "UTF8_CHAR" of characters, as int32."""
+    """Returns the number of bytes of each string, or with unit "UTF8_CHAR" of characters, as int32."""
     return _one("StringLength", [input], {"unit": unit}, name)
 
 
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
-    """The part of each string that begins at pos, from the end if it is negative, and has at most `len` bytes."""
+    """Returns the part of each string that begins at pos, from the end if it is negative,
+    and has at most `len` bytes.
+    """
     return _one("Substr", [input, pos, len], {"unit": unit}, name)
 
 
 def regex_replace(
     input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
 ) -> Tensor:
-    """The strings with what matches a regular expression, all or the first, replaced; "\\\\1" is the first group."""
+    """Returns the strings with what matches a regular expression, all or the first, replaced;
+    "\\\\1" is the first group.
+    """
     attrs: dict[str, Any] = {"replace_global": replace_global}
     if isinstance(pattern, str) and isinstance(rewrite, str):
         return _one("StaticRegexReplace", [input], {"pattern": pattern, "rewrite": rewrite, **attrs}, name)
@@ -70,7 +74,7 @@ def as_string(
     input: Any, precision: int = -1, scientific: bool = False, shortest: bool = False, width: int = -1, fill: str = "",
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Numbers as strings, as C's printf writes them: with %f, or %e if scientific, or %g if shortest."""
+    """Returns numbers as strings, as C's printf writes them: with %f, or %e if scientific, or %g if shortest."""
     attrs = {
         "precision": precision, "scientific": scientific, "shortest": shortest, "width": width, "fill": fill
     }  # fmt: skip
@@ -78,19 +82,19 @@ def as_string(
 
 
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
-    """The strings in base 64 with the letters of URLs; pad: filled with = to a multiple of 4."""
+    """Returns the strings in base 64 with the letters of URLs; pad: filled with = to a multiple of 4."""
     return _one("EncodeBase64", [input], {"pad": pad}, name)
 
 
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
-    """The bytes of strings in base 64 with the letters of URLs."""
+    """Returns the bytes of strings in base 64 with the letters of URLs."""
     return _one("DecodeBase64", [input], None, name)
 
 
 def string_to_number(
     string_tensor: Any = None, out_type: Any = float32, name: str | None = None, input: Any = None
 ) -> Tensor:
-    """The numbers that strings are; running it raises InvalidArgumentError for one that is none."""
+    """Returns the numbers that strings are; running it raises InvalidArgumentError for one that is none."""
     given = string_tensor if input is None else input
     return _one("StringToNumber", [given], {"out_type": as_dtype(out_type)}, name)
 
@@ -102,7 +106,8 @@ def string_split(
     source: Any = None, sep: Any = None, skip_empty: bool = True, delimiter: Any = None,
     result_type: str = "SparseTensor", name: str | None = None,
 ) -> SparseTensor:  # fmt: skip
-    """The parts of each string of a vector between any of the letters of `delimiter` (or sep; a space for None).
+    """Returns the parts of each string of a vector between any of the letters of `delimiter`
+    (or sep; a space for None).
 
     Returns a SparseTensor with a row for each string. skip_empty: without empty parts. An empty delimiter gives bytes.
     """
@@ -117,7 +122,8 @@ def split(
     input: Any = None, sep: Any = None, maxsplit: int = -1, result_type: str = "SparseTensor", source: Any = None,
     name: str | None = None,
 ) -> SparseTensor:  # fmt: skip
-    """The parts of each string of a vector, as Python's str.split gives them; white space for None or empty `sep`.
+    """Returns the parts of each string of a vector, as Python's str.split gives them; white
+    space for None or empty `sep`.
 
     Returns a SparseTensor with a row for each string.
     """
@@ -131,7 +137,7 @@ def split(
 
 
 def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
-    """The strings decompressed; compression_type: "ZLIB", "GZIP", or "" for none.
+    """Returns the strings decompressed; compression_type: "ZLIB", "GZIP", or "" for none.
 
     Running it raises DataLossError for strings that are not of this format, or end too early.
     """
@@ -146,7 +152,7 @@ def decode_raw(
     name: str | None = None,
     bytes: Any = None,
 ) -> Tensor:
-    """The numbers whose bytes strings are, along a new last dimension; all strings must have as many bytes.
+    """Returns the numbers whose bytes strings are, along a new last dimension; all strings must have as many bytes.
 
     out_type: a dtype of numbers or bools. little_endian: the order of the bytes of each number. The result is [*shape
     of input_bytes, numbers]. bytes is another name of input_bytes.
@@ -161,7 +167,7 @@ def decode_csv(
     records: Any, record_defaults: Sequence[Any], field_delim: str = ",", use_quote_delim: bool = True,
     name: str | None = None, na_value: str = "", select_cols: Sequence[int] | None = None,
 ) -> list[Tensor]:  # fmt: skip
-    """The columns of records whose fields stand between delimiters: a tensor for each, of the records' shape.
+    """Returns the columns of records whose fields stand between delimiters: a tensor for each, of the records' shape.
 
     record_defaults: for each column a list with the value of fields that are empty or na_value, or a dtype or an empty
     tensor where a field is required. select_cols: the columns to take, in order; all if None.

@@ -25,7 +25,7 @@ NAMESPACES = {
 
 
 def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> Tensor:
-    """The strings of several tensors joined element by element, with a separator between them.
+    """Returns the strings of several tensors joined element by element, with a separator between them.
 
     All must have one shape, but for scalars, which are repeated.
     """
@@ -45,7 +45,7 @@ def reduce_join(
     reduction_indices: Any = None,
     keepdims: bool | None = None,
 ) -> Tensor:
-    """The strings joined along the axes, the first axis varying fastest; row by row for None.
+    """Returns the strings joined along the axes, the first axis varying fastest; row by row for None.
 
     keepdims keeps these dimensions with size 1.
     """
@@ -62,7 +62,7 @@ def reduce_join(
 
 
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
-    """Whether the whole of each string matches a regular expression."""
+    """Returns whether the whole of each string matches a regular expression."""
     known = isinstance(pattern, str | bytes)
     result: Tensor = (
         apply_op("StaticRegexFullMatch", [input], {"pattern": pattern}, name)
@@ -100,7 +100,7 @@ to_hash_bucket_strong = string_to_hash_bucket_strong
 
 
 def unicode_script(input: Any, name: str | None = None) -> Tensor:
-    """The script of each code point (int32), by the number that the library ICU has for it: 25 for Latin.
+    """Returns the script of each code point (int32), by the number that the library ICU has for it: 25 for Latin.
 
     -1 for numbers that are no code points. The table is that of TensorFlow 2.21; characters that Unicode did not have
     when an older TensorFlow was made had script 103, unknown, there.
@@ -118,7 +118,7 @@ def unicode_transcode(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The strings in another encoding.
+    """Returns the strings in another encoding.
 
     input_encoding: one that Python knows, such as "UTF-8", "ISO-8859-1" or "Shift_JIS"; "UTF-16" and "UTF-32" without a
     byte order mark are big-endian. output_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE". errors: with "strict", what is

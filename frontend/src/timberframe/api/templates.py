@@ -106,7 +106,7 @@ class Template:
 
 
 def _eager_store() -> VariableStore:
-    """The store of the template that is called now, or a new one."""
+    """Returns the store of the template that is called now, or a new one."""
     current = VariableStore.of(outermost(get_default_graph()))
     return current if current.keeps_eager else VariableStore(keeps_eager=True)
 
@@ -119,7 +119,7 @@ def make_template(
     custom_getter_: Callable[..., Any] | None = None,
     **kwargs: Any,
 ) -> Template:
-    """A function that does what func_ does, in a variable scope of its own: every call uses the same variables.
+    """Returns a function that does what func_ does, in a variable scope of its own: every call uses the same variables.
 
     name_: of the scope, made unique; unique_name_ is taken as it is. create_scope_now_: the scope is made now, not at
     the first call. kwargs are passed to func_. A call raises InvalidArgumentError when it makes trainable variables

@@ -89,13 +89,13 @@ class TensorArray:
         return TensorShape(self._known.shape)
 
     def with_flow(self, flow: Tensor) -> TensorArray:
-        """An array of the same kind with another list."""
+        """Returns an array of the same kind with another list."""
         new = TensorArray(self._dtype, flow=flow, infer_shape=self._infer_shape)
         new._dynamic_size, new._known = self._dynamic_size, self._known
         return new
 
     def _sizes(self, shape: Any = ...) -> Any:
-        """The shape of elements as ops take it: sizes with -1 for unknown ones, or -1 for an unknown rank."""
+        """Returns the shape of elements as ops take it: sizes with -1 for unknown ones, or -1 for an unknown rank."""
         known = self._known.shape if shape is ... else shape
         return convert_to_tensor(-1 if known is None else [-1 if d is None else d for d in known], int32)
 
@@ -119,13 +119,13 @@ class TensorArray:
     # Elements
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
-        """The element at `index`; zeros where nothing was written."""
+        """Returns the element at `index`; zeros where nothing was written."""
         inputs = [self._flow, index, self._sizes()]
         value: Tensor = apply_op("TensorListGetItem", inputs, self._attrs(), name or "TensorArrayRead")
         return value
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        """The array with another element at `index`."""
+        """Returns the array with another element at `index`."""
         tensor = self._value(value)
         self._check(tensor.static_shape, "a value")
         attrs = self._attrs(resize_if_index_out_of_bounds=self._dynamic_size)
@@ -135,19 +135,19 @@ class TensorArray:
     # All elements
 
     def stack(self, name: str | None = None) -> Tensor:
-        """All elements, which must have one shape, as the rows of one tensor."""
+        """Returns all elements, which must have one shape, as the rows of one tensor."""
         attrs = self._attrs(num_elements=-1 if self._known.size is None else self._known.size)
         value: Tensor = apply_op("TensorListStack", [self._flow, self._sizes()], attrs, name or "TensorArrayStack")
         return value
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
-        """The elements at `indices`, which must have one shape, as the rows of one tensor."""
+        """Returns the elements at `indices`, which must have one shape, as the rows of one tensor."""
         inputs = [self._flow, indices, self._sizes()]
         value: Tensor = apply_op("TensorListGather", inputs, self._attrs(), name or "TensorArrayGather")
         return value
 
     def concat(self, name: str | None = None) -> Tensor:
-        """The elements one after the other along their first dimension."""
+        """Returns the elements one after the other along their first dimension."""
         shape = self._known.shape
         sizes = self._sizes((None, *shape[1:]) if shape else None)
         attrs = self._attrs(shape_type=int32)
@@ -157,7 +157,7 @@ class TensorArray:
         return value
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
-        """The array of the rows of a tensor."""
+        """Returns the array of the rows of a tensor."""
         tensor = self._value(value)
         shape = tensor.static_shape
         self._check(shape[1:] if shape else None, "rows")
@@ -168,7 +168,7 @@ class TensorArray:
         return made
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
-        """The array with row i of a tensor as its element ``indices[i]``."""
+        """Returns the array with row i of a tensor as its element ``indices[i]``."""
         tensor = self._value(value)
         shape = tensor.static_shape
         self._check(shape[1:] if shape else None, "rows")
@@ -179,7 +179,7 @@ class TensorArray:
         return made
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """The array of consecutive pieces of a tensor, piece i of ``lengths[i]`` rows."""
+        """Returns the array of consecutive pieces of a tensor, piece i of ``lengths[i]`` rows."""
         tensor = self._value(value)
         sizes = convert_to_tensor(lengths, int64, preferred_dtype=int64)
         shape = tensor.static_shape
@@ -201,14 +201,14 @@ class TensorArray:
         return made
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many elements there are."""
+        """Returns how many elements there are."""
         if self._known.size is not None:
             return convert_to_tensor(self._known.size, int32, name)
         count: Tensor = apply_op("TensorListLength", [self._flow], name=name or "TensorArraySize")
         return count
 
     def identity(self) -> TensorArray:
-        """An array with the same elements, which waits for the control dependencies around."""
+        """Returns an array with the same elements, which waits for the control dependencies around."""
         return self.with_flow(apply_op("Identity", [self._flow]))
 
     def grad(self, source: str, flow: Any = None, name: str | None = None) -> TensorArray:
@@ -218,17 +218,17 @@ class TensorArray:
         )
 
     def close(self, name: str | None = None) -> Operation:
-        """An operation that does nothing: an array ends with the run that made it."""
+        """Returns an operation that does nothing: an array ends with the run that made it."""
         return get_default_graph().apply("NoOp", (), {}, name or "TensorArrayClose")
 
 
 def to_flow(value: Any) -> Any:
-    """The list of a TensorArray; anything else as it is."""
+    """Returns the list of a TensorArray; anything else as it is."""
     return value.flow if isinstance(value, TensorArray) else value
 
 
 def like_structure(structure: Any, flat: Sequence[Any]) -> Any:
-    """The structure with other leaves, lists becoming a TensorArray where it has one."""
+    """Returns the structure with other leaves, lists becoming a TensorArray where it has one."""
     leaves = [
         example.with_flow(tensor) if isinstance(example, TensorArray) else tensor
         for example, tensor in zip(nest.flatten(structure), flat, strict=True)

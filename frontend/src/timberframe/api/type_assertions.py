@@ -53,7 +53,7 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
 
 
 def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
-    """The tensor; InvalidArgumentError unless its rank is 0."""
+    """Returns the tensor; InvalidArgumentError unless its rank is 0."""
     with name_scope(name, "assert_scalar", [tensor]):
         given = convert_to_tensor(tensor)
         if given.shape.ndims != 0:
@@ -132,7 +132,7 @@ def assert_proper_iterable(values: Any) -> None:
 
 
 def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: Any = None) -> DType:
-    """The floating dtype that all tensors have, or `dtype`; float32 where none is given.
+    """Returns the floating dtype that all tensors have, or `dtype`; float32 where none is given.
 
     Raises InvalidArgumentError where they differ or it is no floating dtype.
     """
@@ -153,7 +153,7 @@ def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: Any = N
 
 
 def is_numeric_tensor(tensor: Any) -> bool:
-    """Whether it is a tensor, or sparse tensor, of numbers."""
+    """Returns whether it is a tensor, or sparse tensor, of numbers."""
     return (is_tensor(tensor) or isinstance(tensor, SparseTensor)) and tensor.dtype.base_dtype in NUMERIC
 
 
@@ -165,19 +165,19 @@ def _ordered(op: str, x: Any, name: str | None, default: str) -> Tensor:
 
 
 def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
-    """Whether no element, in row-major order, is less than the one before: a bool scalar."""
+    """Returns whether no element, in row-major order, is less than the one before: a bool scalar."""
     return _ordered("LessEqual", x, name, "is_non_decreasing")
 
 
 def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
-    """Whether each element, in row-major order, is greater than the one before: a bool scalar."""
+    """Returns whether each element, in row-major order, is greater than the one before: a bool scalar."""
     return _ordered("Less", x, name, "is_strictly_increasing")
 
 
 def verify_tensor_all_finite(
     t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
 ) -> Tensor:
-    """The tensor; running it raises InvalidArgumentError where an element is infinite or not a number.
+    """Returns the tensor; running it raises InvalidArgumentError where an element is infinite or not a number.
 
     x and message are newer names of t and msg.
     """

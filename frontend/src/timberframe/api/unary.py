@@ -14,7 +14,7 @@ Result = Any  # a Tensor
 
 
 def _function(public: str, op: str, doc: str) -> Callable[..., Result]:
-    """The function ``public(x, name=None)``, which is one op."""
+    """Returns the function ``public(x, name=None)``, which is one op."""
 
     def function(x: Any, name: str | None = None) -> Result:
         return apply_op(op, [x], name=name)
@@ -23,7 +23,7 @@ def _function(public: str, op: str, doc: str) -> Callable[..., Result]:
 
 
 def _activation(public: str, op: str, doc: str) -> Callable[..., Result]:
-    """The function ``public(features, name=None)``, which is one op."""
+    """Returns the function ``public(features, name=None)``, which is one op."""
 
     def function(features: Any, name: str | None = None) -> Result:
         return apply_op(op, [features], name=name)
@@ -103,25 +103,25 @@ def sign(x: Any, name: str | None = None) -> Result:
 
 
 def round(x: Any, name: str | None = None) -> Result:
-    """The nearest integer, of two the even one, by element; integers are returned as they are."""
+    """Returns the nearest integer, of two the even one, by element; integers are returned as they are."""
     x = convert_to_tensor(x)
     return x if x.dtype.is_integer else apply_op("Round", [x], name=name)
 
 
 def real(input: Any, name: str | None = None) -> Result:
-    """The real part by element; a real tensor is returned as it is."""
+    """Returns the real part by element; a real tensor is returned as it is."""
     input = convert_to_tensor(input)
     return _part("Real", input, name) if input.dtype.is_complex else input
 
 
 def imag(input: Any, name: str | None = None) -> Result:
-    """The imaginary part by element; zeros for a real tensor."""
+    """Returns the imaginary part by element; zeros for a real tensor."""
     input = convert_to_tensor(input)
     return _part("Imag", input, name) if input.dtype.is_complex else apply_op("ZerosLike", [input], name=name)
 
 
 def angle(input: Any, name: str | None = None) -> Result:
-    """The argument in (-pi, pi] by element; 0 or pi for a real tensor."""
+    """Returns the argument in (-pi, pi] by element; 0 or pi for a real tensor."""
     input = convert_to_tensor(input)
     if input.dtype.is_complex:
         return _part("Angle", input, name)
@@ -131,7 +131,7 @@ def angle(input: Any, name: str | None = None) -> Result:
 
 
 def conj(x: Any, name: str | None = None) -> Result:
-    """The complex conjugate by element; a real tensor is returned as it is."""
+    """Returns the complex conjugate by element; a real tensor is returned as it is."""
     x = convert_to_tensor(x)
     return apply_op("Conj", [x], name=name) if x.dtype.is_complex else x
 
@@ -154,7 +154,7 @@ def log_sigmoid(x: Any, name: str | None = None) -> Result:
 
 
 def erfcinv(x: Any, name: str | None = None) -> Result:
-    """The inverse of erfc by element: -ndtri(x / 2) / sqrt(2)."""
+    """Returns the inverse of erfc by element: -ndtri(x / 2) / sqrt(2)."""
     x = convert_to_tensor(x)
     half, root = (np.array(c).astype(x.dtype.numpy) for c in (0.5, np.sqrt(0.5)))
     return apply_op("Mul", [negative(ndtri(apply_op("Mul", [half, x]))), root], name=name)

@@ -23,47 +23,47 @@ __all__ = [
 
 
 def global_variables(scope: str | None = None) -> list[Any]:
-    """The variables of the current graph that all workers share; by default every variable."""
+    """Returns the variables of the current graph that all workers share; by default every variable."""
     return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
 def local_variables(scope: str | None = None) -> list[Any]:
-    """The variables of the current graph that belong to one worker."""
+    """Returns the variables of the current graph that belong to one worker."""
     return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
 def model_variables(scope: str | None = None) -> list[Any]:
-    """The variables of the current graph that are marked as the model's."""
+    """Returns the variables of the current graph that are marked as the model's."""
     return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
 
 
 def trainable_variables(scope: str | None = None) -> list[Any]:
-    """The variables of the current graph that optimizers change."""
+    """Returns the variables of the current graph that optimizers change."""
     return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
 def moving_average_variables(scope: str | None = None) -> list[Any]:
-    """The variables of the current graph of which a moving average is kept."""
+    """Returns the variables of the current graph of which a moving average is kept."""
     return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
 def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> Operation:
-    """An operation that gives these variables their initial values."""
+    """Returns an operation that gives these variables their initial values."""
     return group(*(v.initializer for v in _variables(var_list, "variables_initializer")), name=name)
 
 
 def global_variables_initializer() -> Operation:
-    """An operation that gives all global variables their initial values."""
+    """Returns an operation that gives all global variables their initial values."""
     return variables_initializer(global_variables())
 
 
 def local_variables_initializer() -> Operation:
-    """An operation that gives all local variables their initial values."""
+    """Returns an operation that gives all local variables their initial values."""
     return variables_initializer(local_variables())
 
 
 def is_variable_initialized(variable: Variable) -> Tensor:
-    """Whether a variable has a value."""
+    """Returns whether a variable has a value."""
     known: Tensor = instance(variable, Variable, "is_variable_initialized: variable", "a tf.Variable").is_initialized()
     return known
 
@@ -79,7 +79,10 @@ def _variables(var_list: Any, what: str) -> list[Any]:
 def report_uninitialized_variables(
     var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
 ) -> Tensor:
-    """The names of the variables without a value: a string vector. By default of all global and local variables."""
+    """Returns the names of the variables without a value: a string vector.
+
+    By default of all global and local variables.
+    """
     variables, graph = _all_known(var_list), get_default_graph()
     with graph.name_scope(name), graph.device(None):  # strings are the host's, whatever device the variables are on
         if not variables:
@@ -92,7 +95,8 @@ def report_uninitialized_variables(
 
 
 def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> Operation | None:
-    """An operation that fails unless all variables have a value, and then names those without; None for no variables.
+    """Returns an operation that fails unless all variables have a value, and then names those
+    without; None for no variables.
 
     By default of all global and local variables. Raises InvalidArgumentError when it runs.
     """

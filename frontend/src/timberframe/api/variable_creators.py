@@ -26,7 +26,7 @@ class _Creators(threading.local):
 
 
 def outermost(graph: Graph) -> Graph:
-    """The graph around function bodies: a variable made inside a loop or branch belongs there."""
+    """Returns the graph around function bodies: a variable made inside a loop or branch belongs there."""
     while isinstance(graph, FuncGraph) and graph.outer is not None:
         graph = graph.outer
     return graph

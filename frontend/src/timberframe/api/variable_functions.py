@@ -26,13 +26,13 @@ __all__ = [
 
 
 def variable_of(given: Any) -> Any:
-    """The variable whose value a tensor is, as `Graph.get_tensor_by_name` gives it; all else as it is."""
+    """Returns the variable whose value a tensor is, as `Graph.get_tensor_by_name` gives it; all else as it is."""
     handle = handle_of(given) if isinstance(given, Tensor) else None
     return given if handle is None else _variable_with(handle)
 
 
 def _variable_with(handle: Tensor) -> Variable:
-    """The variable that has a handle, which is that of a graph around where a body has captured it."""
+    """Returns the variable that has a handle, which is that of a graph around where a body has captured it."""
     while isinstance(handle.graph, FuncGraph):
         outer = handle.graph.captured_tensor(handle)
         if outer is None:
@@ -158,6 +158,8 @@ def scatter_nd_sub(
 
 
 def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Tensor:
-    """The value of an integer scalar variable, which then grows by one; OutOfRangeError once it has reached `limit`."""
+    """Returns the value of an integer scalar variable, which then grows by one; OutOfRangeError
+    once it has reached `limit`.
+    """
     with _changed(ref, "count_up_to") as variable:
         return variable.count_up_to(limit, name)

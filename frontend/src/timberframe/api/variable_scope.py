@@ -40,7 +40,7 @@ AUTO_REUSE = _AutoReuse()
 
 
 def no_regularizer(_: Any) -> None:
-    """A regularizer that adds no loss: what a scope inside one with a regularizer takes to have none."""
+    """Adds no loss: what a scope inside one with a regularizer takes to have none."""
 
 
 class VariableScope:
@@ -109,23 +109,23 @@ class VariableScope:
         self.custom_getter = custom_getter
 
     def get_collection(self, name: str) -> list[Any]:
-        """The items of a collection whose names are in this scope."""
+        """Returns the items of a collection whose names are in this scope."""
         return outermost(get_default_graph()).get_collection(name, f"{self.name}/" if self.name else None)
 
     def trainable_variables(self) -> list[Any]:
-        """The trainable variables of this scope."""
+        """Returns the trainable variables of this scope."""
         return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
 
     def global_variables(self) -> list[Any]:
-        """The global variables of this scope."""
+        """Returns the global variables of this scope."""
         return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
 
     def local_variables(self) -> list[Any]:
-        """The local variables of this scope."""
+        """Returns the local variables of this scope."""
         return self.get_collection(GraphKeys.LOCAL_VARIABLES)
 
     def get_variable(self, var_store: VariableStore, name: str, *args: Any, **kwargs: Any) -> Any:
-        """The variable `name` of this scope: arguments that are None take the scope's.
+        """Returns the variable `name` of this scope: arguments that are None take the scope's.
 
         They are those of `get_variable`, with `reuse` after `regularizer`.
         """
@@ -215,7 +215,7 @@ class Scopes(threading.local):
 
 
 def get_variable_scope() -> VariableScope:
-    """The current variable scope."""
+    """Returns the current variable scope."""
     return Scopes.of(outermost(get_default_graph())).current
 
 
@@ -294,7 +294,7 @@ class variable_scope(AbstractContextManager[VariableScope]):  # noqa: N801 - Ten
         return self._inside(scopes, name, name if name_scope is None else name_scope)
 
     def peek(self) -> VariableScope:
-        """The scope as it would be, marked as opened, without entering it and without a name scope."""
+        """Returns the scope as it would be, marked as opened, without entering it and without a name scope."""
         with self.without_name_scope() as scope:
             return scope
 
@@ -345,7 +345,7 @@ def _name_scope(graph: Graph, name: str, new: bool) -> Iterator[str | None]:
 
 
 def _nested_getter(inner: Callable[..., Any], outer: Callable[..., Any]) -> Callable[..., Any]:
-    """A getter that calls `inner` with `outer` as its `getter`."""
+    """Returns a getter that calls `inner` with `outer` as its `getter`."""
 
     def getter(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return inner(functools.partial(outer, getter), *args, **kwargs)
@@ -391,7 +391,7 @@ def get_variable(
     synchronization: VariableSynchronization = VariableSynchronization.AUTO,
     aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
-    """The variable `name` of the current variable scope: a new one, or with `reuse` the one that exists.
+    """Returns the variable `name` of the current variable scope: a new one, or with `reuse` the one that exists.
 
     initializer: a function of (shape, dtype), one without arguments, or a value, which then decides the shape; by
     default the scope's, else glorot_uniform for floats and zeros for integers, bools and strings. regularizer: a

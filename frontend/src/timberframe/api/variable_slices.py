@@ -39,7 +39,7 @@ class VariableSlice(Tensor):
 
 
 def assignable(sliced: Any) -> Any:
-    """A slice of what was read of a variable, as one that can be assigned; anything else as it is."""
+    """Returns a slice of what was read of a variable, as one that can be assigned; anything else as it is."""
     if type(sliced) is Tensor and sliced.op.type == "StridedSlice":
         read = sliced.op.inputs[0].op
         of_reference = read.type == "Identity" and read.inputs[0].op.op_def.role == "reference"

@@ -42,7 +42,7 @@ class VariableStore:
 
     @staticmethod
     def of(graph: Graph) -> VariableStore:
-        """The store of a graph."""
+        """Returns the store of a graph."""
         kept = graph.get_collection_ref(_COLLECTION)
         if not kept:
             kept.append(VariableStore())
@@ -51,7 +51,7 @@ class VariableStore:
 
     @contextmanager
     def as_default(self, graph: Graph | None = None) -> Iterator[None]:
-        """Has the variables of the block be looked up here. graph: the current one by default."""
+        """Looks the variables of the block up here. graph: the current one by default."""
         kept = (graph or outermost(get_default_graph())).get_collection_ref(_COLLECTION)
         before = list(kept)
         kept[:] = [self]
@@ -61,15 +61,15 @@ class VariableStore:
             kept[:] = before
 
     def keep(self, name: str, variable: Variable) -> None:
-        """Has a variable be found by a name."""
+        """Lets a variable be found by a name."""
         self._variables[name] = variable
 
     def find(self, name: str) -> Variable | None:
-        """The variable of this name, None where there is none."""
+        """Returns the variable of this name, None where there is none."""
         return self._variables.get(name)
 
     def items(self) -> list[tuple[str, Variable]]:
-        """All names with their variables."""
+        """Returns all names with their variables."""
         return list(self._variables.items())
 
     def get_variable(
@@ -90,7 +90,7 @@ class VariableStore:
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Variable | PartitionedVariable:
-        """The variable of this name: the one that exists when reuse is set, else a new one.
+        """Returns the variable of this name: the one that exists when reuse is set, else a new one.
 
         reuse: True requires one that exists, False that none does, and None or tf.AUTO_REUSE neither. partitioner: a
         function of shape and dtype that gives the number of parts along each dimension.
@@ -135,7 +135,7 @@ class VariableStore:
         self, name: str, shape: Any, dtype: Any, initializer: Any, regularizer: Any, reuse: Any, partitioner: Any,
         settings: dict[str, Any],
     ) -> PartitionedVariable:  # fmt: skip
-        """The variable of this name in parts, each of which is called ``<name>/part_<number>``."""
+        """Returns the variable of this name in parts, each of which is called ``<name>/part_<number>``."""
         kind = as_dtype(dtype).base_dtype
         value = initializer is not None and not _is_function(initializer)
         whole = TensorShape(shape).merge_with(convert_to_tensor(initializer, kind).shape if value else None)
@@ -194,7 +194,7 @@ class VariableStore:
 
 
 def _first_part(initializer: Any, shape: list[int], offset: list[int], sizes: list[int], dtype: DType) -> Any:
-    """The initial value of a part, or a function that makes it."""
+    """Returns the initial value of a part, or a function that makes it."""
     if not _is_function(initializer):
         return apply_op("Slice", [convert_to_tensor(initializer, dtype), offset, sizes])
     function: Any = initializer() if inspect.isclass(initializer) else initializer
@@ -243,7 +243,7 @@ def _reused(found: Reusable, name: str, reuse: Any, shape: TensorShape, dtype: D
 
 
 def _first_value(name: str, initializer: Any, shape: TensorShape, dtype: DType) -> Any:
-    """The initial value, or a function that makes it."""
+    """Returns the initial value, or a function that makes it."""
     if initializer is None:
         initializer = _default_initializer(name, dtype)
     if not _is_function(initializer):

@@ -195,11 +195,11 @@ class Variable(Updates, Operators, metaclass=Created):
         return TensorShape(self.handle.op.attrs["shape"])
 
     def get_shape(self) -> TensorShape:
-        """The shape of the values that it may hold."""
+        """Returns the shape of the values that it may hold."""
         return self.shape
 
     def numpy(self) -> Any:
-        """The value as an array, in eager execution."""
+        """Returns the value as an array, in eager execution."""
         if not self.handle.eager or get_default_graph().is_body:
             raise WrongStateError(
                 f"Variable '{self.name}': numpy() is called while a graph is built; fetch it with Session.run"
@@ -217,11 +217,13 @@ class Variable(Updates, Operators, metaclass=Created):
         return self.op.type in _REFERENCES
 
     def _own_op(self, op: str) -> str:
-        """The op for this variable that corresponds to `op` for a resource."""
+        """Returns the op for this variable that corresponds to `op` for a resource."""
         return _REFERENCE_OPS.get(op, op.removeprefix("Resource")) if self._is_reference() else op
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """The VariableDef that names its operations, without `export_scope`; None where it is not in that scope."""
+        """Returns the VariableDef that names its operations, without `export_scope`; None
+        where it is not in that scope.
+        """
         prefix = f"{export_scope}/" if export_scope else ""
         if not self.name.startswith(prefix):
             return None
@@ -238,13 +240,13 @@ class Variable(Updates, Operators, metaclass=Created):
 
     @staticmethod
     def from_proto(variable_def: Any, import_scope: str | None = None) -> Variable:
-        """The variable whose operations a VariableDef names; import_scope is a prefix of all its names."""
+        """Returns the variable whose operations a VariableDef names; import_scope is a prefix of all its names."""
         return Variable(variable_def=variable_def, import_scope=import_scope)
 
     # Reading
 
     def value(self) -> Tensor:
-        """The value at the time of the read."""
+        """Returns the value at the time of the read."""
         return self._read()
 
     def _read(self, name: str | None = None) -> Tensor:
@@ -260,7 +262,7 @@ class Variable(Updates, Operators, metaclass=Created):
         return value
 
     def read_value(self) -> Tensor:
-        """The value at the time of the read."""
+        """Returns the value at the time of the read."""
         with get_default_graph().name_scope("Read"):
             value = self._read()
         result: Tensor = apply_op("Identity", [value])
@@ -271,11 +273,11 @@ class Variable(Updates, Operators, metaclass=Created):
         return self._read(f"{user}/ReadVariableOp" if user and not user.endswith("/") else None)
 
     def _as_graph_element(self) -> Tensor:
-        """The tensor that a fetch or feed of the variable uses: one read, made with it."""
+        """Returns the tensor that a fetch or feed of the variable uses: one read, made with it."""
         return self._read() if self.handle.eager else self._fetched
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
-        """Rows of the value: slices along its first dimension, one for each index."""
+        """Returns rows of the value: slices along its first dimension, one for each index."""
         if self._is_reference():
             gathered: Tensor = apply_op("GatherV2", [self._read(), indices, 0], name=name)
             return gathered
@@ -295,18 +297,18 @@ class Variable(Updates, Operators, metaclass=Created):
         return part
 
     def initialized_value(self) -> Tensor:
-        """The value, or the initial value while it has none."""
+        """Returns the value, or the initial value while it has none."""
         value: Tensor = cond(self.is_initialized(), self._read, lambda: self.initial_value)
         return value
 
     def is_initialized(self, name: str | None = None) -> Tensor:
-        """Whether it has a value."""
+        """Returns whether it has a value."""
         with self.on_its_device():
             result: Tensor = apply_op(self._own_op("VarIsInitializedOp"), [self.handle], name=name)
         return result
 
     def eval(self, session: Any = None) -> Any:
-        """The value in `session`, or in the default session."""
+        """Returns the value in `session`, or in the default session."""
         return self._as_graph_element().eval(session=session)
 
     # Writing, see also api/variable_updates.py
@@ -328,7 +330,7 @@ class Variable(Updates, Operators, metaclass=Created):
             return self._read()
 
     def count_up_to(self, limit: int, name: str | None = None) -> Tensor:
-        """The value, which then grows by one; OutOfRangeError once it has reached `limit`."""
+        """Returns the value, which then grows by one; OutOfRangeError once it has reached `limit`."""
         with self.on_its_device():
             before: Tensor = apply_op(
                 self._own_op("ResourceCountUpTo"), [self.handle], {"limit": limit, "T": self.dtype}, name
@@ -365,7 +367,7 @@ class Variable(Updates, Operators, metaclass=Created):
         return self._read().__array__(*args, **kwargs)
 
     def ref(self) -> Reference:
-        """What stands for the variable itself in sets and dicts."""
+        """Returns what stands for the variable itself in sets and dicts."""
         return Reference(self)
 
     experimental_ref = ref

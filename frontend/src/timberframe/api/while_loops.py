@@ -88,14 +88,14 @@ class _Loop:
         self.limit: Tensor | None = None
 
     def cond(self, flat: list[Tensor]) -> Any:
-        """Whether there is another iteration."""
+        """Returns whether there is another iteration."""
         if self.limit is None:
             return self._call(self._cond, flat)
         below = apply_op("Less", [flat[0], self.limit])
         return apply_op("LogicalAnd", [below, self._call(self._cond, flat[1:])])
 
     def body(self, flat: list[Tensor]) -> list[Any]:
-        """The next values of the loop variables."""
+        """Returns the next values of the loop variables."""
         if self.limit is None:
             return self._next_values(flat)
         return [apply_op("AddV2", [flat[0], 1]), *self._next_values(flat[1:])]
@@ -151,7 +151,7 @@ def _invariants(loop_vars: Any, start: Sequence[Tensor], shape_invariants: Any) 
 
 
 def _first_shapes(structure: Any, start: Iterator[Tensor]) -> list[Shape]:
-    """The shapes of the first values; parts of SparseTensors and IndexedSlices may change in their lengths."""
+    """Returns the shapes of the first values; parts of SparseTensors and IndexedSlices may change in their lengths."""
     if isinstance(structure, SparseParts | SliceParts):
         tensors = [next(start) for _ in structure]
         return fixed_invariants(type(structure)(*tensors))
@@ -162,7 +162,7 @@ def _first_shapes(structure: Any, start: Iterator[Tensor]) -> list[Shape]:
 
 
 def _flatten_shapes(shapes: Any, structure: Any) -> list[Any]:
-    """The shapes in the order of the structure's leaves; a list of sizes in place of a leaf is one shape."""
+    """Returns the shapes in the order of the structure's leaves; a list of sizes in place of a leaf is one shape."""
     if isinstance(structure, SparseParts | SliceParts):
         return invariants_of(structure, shapes)
     if not nest.is_nested(structure):

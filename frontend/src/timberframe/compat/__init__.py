@@ -25,7 +25,7 @@ complex_types = (numbers.Complex, np.number)
 
 
 def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
-    """A text as bytes; bytes as they are. InvalidTypeError for anything else."""
+    """Returns a text as bytes; bytes as they are. InvalidTypeError for anything else."""
     if isinstance(bytes_or_text, str):
         return bytes_or_text.encode(encoding)
     if isinstance(bytes_or_text, bytes | bytearray):
@@ -34,7 +34,7 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
 
 
 def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
-    """Bytes as a text; a text as it is. InvalidTypeError for anything else."""
+    """Returns bytes as a text; a text as it is. InvalidTypeError for anything else."""
     if isinstance(bytes_or_text, bytes):
         return bytes_or_text.decode(encoding)
     if isinstance(bytes_or_text, str):
@@ -46,17 +46,17 @@ as_str = as_text
 
 
 def as_str_any(value: Any) -> str:
-    """Bytes as a text, and anything else as `str` makes it."""
+    """Returns bytes as a text, and anything else as `str` makes it."""
     return as_text(value) if isinstance(value, bytes) else str(value)
 
 
 def path_to_str(path: Any) -> Any:
-    """The text of a path object; anything else as it is."""
+    """Returns the text of a path object; anything else as it is."""
     return as_text(os.fspath(path)) if hasattr(path, "__fspath__") else path
 
 
 def dimension_at_index(shape: Any, index: int) -> Dimension:
-    """The Dimension of a shape at an index, an unknown one where the rank is unknown."""
+    """Returns the Dimension of a shape at an index, an unknown one where the rank is unknown."""
     found: Dimension = TensorShape(shape)[index]
     return found
 

@@ -33,14 +33,14 @@ def _run(program: str, arguments: Sequence[str], module: bool) -> int:
 
 
 def _own_frames(frames: TracebackType | None) -> TracebackType | None:
-    """Those of the program, without the ones that start it."""
+    """Returns those of the program, without the ones that start it."""
     while frames is not None and _starts(frames.tb_frame.f_code.co_filename):
         frames = frames.tb_next
     return frames
 
 
 def _starts(file: str) -> bool:
-    """Whether the code that starts programs is in this file."""
+    """Returns whether the code that starts programs is in this file."""
     return file in ("<frozen runpy>", runpy.__file__) or Path(file).parent == Path(__file__).parent
 
 

@@ -62,7 +62,7 @@ FOREIGN = {
 
 
 def hint(name: str) -> str:
-    """What serves instead of a name such as `keras.layers.Dense`, empty where nothing is known."""
+    """Returns what serves instead of a name such as `keras.layers.Dense`, empty where nothing is known."""
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
         found = NEVER.get(".".join(parts[:end]))

@@ -75,7 +75,7 @@ def check_files(paths: Sequence[str]) -> list[str]:
 
 
 def _files(path: str) -> list[Path]:
-    """The programs and notebooks of a folder, without those of hidden folders; a file as it is."""
+    """Returns the programs and notebooks of a folder, without those of hidden folders; a file as it is."""
     given = Path(path)
     if not given.exists():
         raise MissingFileError(f"{path}: does not exist; a program, a notebook or a folder of these is required")
@@ -86,7 +86,7 @@ def _files(path: str) -> list[Path]:
 
 
 def _read(file: Path) -> Source:
-    """The program of a file, in the encoding that it declares; of a notebook that of its cells."""
+    """Returns the program of a file, in the encoding that it declares; of a notebook that of its cells."""
     try:
         with tokenize.open(file) as opened:
             text = opened.read()
@@ -96,7 +96,7 @@ def _read(file: Path) -> Source:
 
 
 def _notebook(file: Path, text: str) -> Source:
-    """The cells of a notebook that have Python, as one program."""
+    """Returns the cells of a notebook that have Python, as one program."""
     try:
         content = json.loads(text)
         sheets = content.get("worksheets", [content])  # notebooks before version 4 have their cells in these
@@ -119,7 +119,9 @@ def _notebook(file: Path, text: str) -> Source:
 
 
 def _without_commands(cell: str) -> Iterator[str]:
-    """The lines of a cell, with `pass` in place of IPython's commands and nothing of cells in other languages."""
+    """Yields the lines of a cell, with `pass` in place of IPython's commands and nothing of
+    cells in other languages.
+    """
     lines = cell.splitlines()
     first = next((line for line in lines if line.strip()), "")
     if first.startswith("%%") and first[2:].split(" ")[0] not in _CELLS_OF_PYTHON:
@@ -191,7 +193,7 @@ class _Uses:
                 self._known[node.targets[0].id] = chain
 
     def _chain(self, node: ast.expr, inner: set[int] | None = None) -> str | None:
-        """The name below `tf` that attributes of a name of the program stand for; None for all else."""
+        """Returns the name below `tf` that attributes of a name of the program stand for; None for all else."""
         parts = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
@@ -209,7 +211,7 @@ class _Uses:
             self._note(missing, node.lineno)
 
     def _call(self, node: ast.Call) -> None:
-        """Names in texts: `getattr(tf.nn, "relu")`, `importlib.import_module("tensorflow.contrib.rnn")`."""
+        """Notes names in texts: `getattr(tf.nn, "relu")`, `importlib.import_module("tensorflow.contrib.rnn")`."""
         texts = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
         called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         if called == "getattr" and len(node.args) == 2 and texts:
@@ -236,7 +238,7 @@ def _exists(name: str) -> bool:
 
 
 def _first_missing(name: str) -> str | None:
-    """The first part of a chain of names that is missing from a module or class; None where all are there.
+    """Returns the first part of a chain of names that is missing from a module or class; None where all are there.
 
     What belongs to objects that a program makes is not looked at.
     """

@@ -26,7 +26,9 @@ def make_decorator(
 
 
 def unwrap(maybe_tf_decorator: Callable[..., Any]) -> tuple[list[Callable[..., Any]], Callable[..., Any]]:
-    """What `make_decorator` and the library put around a function, the outermost first, and the function itself."""
+    """Returns what `make_decorator` and the library put around a function, the outermost
+    first, and the function itself.
+    """
     around: list[Callable[..., Any]] = []
     inner = maybe_tf_decorator
     while hasattr(inner, "__wrapped__") and (hasattr(inner, _MARK) or is_of_the_library(inner)):
@@ -36,6 +38,6 @@ def unwrap(maybe_tf_decorator: Callable[..., Any]) -> tuple[list[Callable[..., A
 
 
 def is_of_the_library(function: Callable[..., Any]) -> bool:
-    """Whether a function is defined in Timberframe, or in a package that adds to it."""
+    """Returns whether a function is defined in Timberframe, or in a package that adds to it."""
     code = getattr(function, "__code__", None)
     return code is not None and code.co_filename.startswith(library_folders())

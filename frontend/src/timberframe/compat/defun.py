@@ -38,7 +38,7 @@ class Defun:
             self._gradient = lambda op, *grads: grad_func(*op.inputs, *grads)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function of tensors; it takes a `name` for its call, too."""
+        """Returns the function of tensors; it takes a `name` for its call, too."""
         label = self._name or function.__name__
 
         def call(*args: Any, name: str | None = None) -> Any:

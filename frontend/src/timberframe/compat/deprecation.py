@@ -34,7 +34,7 @@ def deprecated(
 
 
 def deprecated_args(date: str | None, instructions: str, *names: Any, **kwargs: Any) -> Callable[[Function], Function]:
-    """The function itself: uses of deprecated arguments are not reported."""
+    """Returns the function itself: uses of deprecated arguments are not reported."""
     return lambda function: function
 
 
@@ -54,5 +54,5 @@ def silence() -> Iterator[None]:
 
 
 def tf_export(*names: str, **kwargs: Any) -> Callable[[Function], Function]:
-    """The decorated object itself: names are TensorFlow's own."""
+    """Returns the decorated object itself: names are TensorFlow's own."""
     return lambda value: value

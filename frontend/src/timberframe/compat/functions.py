@@ -121,7 +121,7 @@ class EventsWriter:
         self._writer.write(event if isinstance(event, bytes) else event.SerializeToString())
 
     def Flush(self) -> bool:  # noqa: N802 - TensorFlow's name
-        """Has the file hold all events so far; returns True."""
+        """Makes the file hold all events so far; returns True."""
         self._writer.flush()
         return True
 

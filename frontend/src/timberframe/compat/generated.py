@@ -13,12 +13,14 @@ from timberframe_core.ops.definition import registry
 
 @cache
 def _ops() -> dict[str, str]:
-    """The names of ops by themselves in lower case and without underscores, which TensorFlow puts by many rules."""
+    """Returns the names of ops by themselves in lower case and without underscores, which
+    TensorFlow puts by many rules.
+    """
     return {op.name.lower(): op.name for op in registry.all_ops() if op.name.isalnum()}
 
 
 def find(name: str) -> Callable[..., Any]:
-    """The function of an op by its name in lower case, with underscores; older programs put one before it."""
+    """Returns the function of an op by its name in lower case, with underscores; older programs put one before it."""
     op = _ops().get(name.replace("_", ""))
     if op is None:
         raise AttributeError(f"there is no op {name!r}")

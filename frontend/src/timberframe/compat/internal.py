@@ -277,7 +277,7 @@ class FunctionModule(InternalModule):
 
 
 def internal_module(name: str, find: Callable[[str], Any]) -> ModuleType | None:
-    """The module of this name below `tf`, None where there is none; find: gives a namespace by its name."""
+    """Returns the module of this name below `tf`, None where there is none; find: gives a namespace by its name."""
     if name in _PYTHONS:
         return _PYTHONS[name]
     if name not in MODULES and name not in _PACKAGES:

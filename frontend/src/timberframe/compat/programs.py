@@ -29,13 +29,13 @@ _VERSIONS = ("__version__", "VERSION")
 
 
 def public_name(module: str) -> str:
-    """The name below `tf` of a module of TensorFlow: of `tensorflow.contrib.rnn` it is `contrib.rnn`."""
+    """Returns the name below `tf` of a module of TensorFlow: of `tensorflow.contrib.rnn` it is `contrib.rnn`."""
     root = next(r for r in _ROOTS if module == r or module.startswith(f"{r}."))
     return module[len(root) + 1 :]
 
 
 def resolve(name: str) -> Any:
-    """What `tf.<name>` is, also in TensorFlow's own modules; AttributeError says which part is missing."""
+    """Returns what `tf.<name>` is, also in TensorFlow's own modules; AttributeError says which part is missing."""
     value: Any = timberframe
     parts = name.split(".") if name else []
     for i, part in enumerate(parts):
@@ -50,7 +50,7 @@ def resolve(name: str) -> Any:
 
 
 def is_module(value: Any) -> bool:
-    """Whether something that a name stands for can be imported as a module."""
+    """Returns whether something that a name stands for can be imported as a module."""
     return isinstance(value, ModuleType)
 
 
@@ -58,13 +58,13 @@ class TensorFlowModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Answers `import tensorflow`, and its modules, with timberframe's."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        """A spec for `tensorflow` and all below it."""
+        """Returns a spec for `tensorflow` and all below it."""
         if fullname.partition(".")[0] != "tensorflow":
             return None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        """A module that looks its names up in timberframe."""
+        """Returns a module that looks its names up in timberframe."""
         return _Answer(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
@@ -108,7 +108,7 @@ class _Answer(ModuleType):
 
 
 def answer_imports() -> None:
-    """Has timberframe answer this process's imports of tensorflow from now on."""
+    """Makes timberframe answer this process's imports of tensorflow from now on."""
     sys.meta_path.insert(0, TensorFlowModules())
 
 

@@ -10,14 +10,14 @@ from timberframe.api.variable_scope import VariableScope, variable_scope
 
 
 def strip_name_scope(name: str, export_scope: str | None) -> str:
-    """A name without the scope; `^` of a control input and `loc:@` of a colocation stay before it."""
+    """Returns a name without the scope; `^` of a control input and `loc:@` of a colocation stay before it."""
     if not export_scope:
         return name
     return re.sub(rf"^(\^|loc:@)?{re.escape(export_scope.rstrip('/'))}/+", r"\1", name)
 
 
 def prepend_name_scope(name: str, import_scope: str | None) -> str:
-    """A name within the scope; `^` of a control input and `loc:@` of a colocation stay before it."""
+    """Returns a name within the scope; `^` of a control input and `loc:@` of a colocation stay before it."""
     if not import_scope:
         return name
     return re.sub(r"^(\^|loc:@)?", rf"\g<1>{import_scope.rstrip('/')}/", name, count=1)

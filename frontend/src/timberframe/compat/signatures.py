@@ -26,7 +26,7 @@ FullArgSpec = inspect.FullArgSpec
 
 
 def getfullargspec(obj: Callable[..., Any]) -> inspect.FullArgSpec:
-    """The parameters of a function as it was defined; of an object that can be called those of its `__call__`.
+    """Returns the parameters of a function as it was defined; of an object that can be called those of its `__call__`.
 
     Functions of the library have no annotations here, as those of TensorFlow 1.
     """
@@ -37,7 +37,7 @@ def getfullargspec(obj: Callable[..., Any]) -> inspect.FullArgSpec:
 
 
 def getargspec(obj: Callable[..., Any]) -> ArgSpec:
-    """The parameters of a function as it was defined; ValueError where it has keyword-only ones."""
+    """Returns the parameters of a function as it was defined; ValueError where it has keyword-only ones."""
     spec = getfullargspec(obj)
     if spec.kwonlyargs:
         raise ValueError(f"getargspec: {obj!r} has keyword-only parameters {spec.kwonlyargs}; use getfullargspec")
@@ -45,7 +45,7 @@ def getargspec(obj: Callable[..., Any]) -> ArgSpec:
 
 
 def getcallargs(*func_and_positional: Any, **named: Any) -> dict[str, Any]:
-    """The value of each parameter in a call of a function with these arguments."""
+    """Returns the value of each parameter in a call of a function with these arguments."""
     function, *positional = func_and_positional
     return inspect.getcallargs(unwrap(function)[1], *positional, **named)
 

@@ -23,19 +23,19 @@ class LogicalDevice(NamedTuple):
 
 
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
-    """The CPU and the accelerators, or those of a type, CPU or GPU."""
+    """Returns the CPU and the accelerators, or those of a type, CPU or GPU."""
     found = [LogicalDevice(d.name, d.device_type) for d in list_local_devices()]
     return [d for d in found if device_type in (None, d.device_type)]
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The CPU and the accelerators, or those of a type, CPU or GPU."""
+    """Returns the CPU and the accelerators, or those of a type, CPU or GPU."""
     found = list_logical_devices(device_type)
     return [PhysicalDevice(f"/physical_device:{d.name.rpartition('device:')[2]}", d.device_type) for d in found]
 
 
 def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """All devices, or those of a type: none is hidden."""
+    """Returns all devices, or those of a type: none is hidden."""
     return list_physical_devices(device_type)
 
 

@@ -47,7 +47,7 @@ class LayerNorms:
             self._variables[part] = gamma, beta
 
     def __call__(self, part: str, x: Any) -> Any:
-        """A part normalised, or as it is where it has no variables."""
+        """Returns a part normalised, or as it is where it has no variables."""
         if part not in self._variables:
             return x
         gamma, beta = self._variables[part]
@@ -56,7 +56,10 @@ class LayerNorms:
 
 
 def sharded_weight(cell: RNNCell, name: str, shape: list[int], shards: int, initializer: Any = None) -> list[Any]:
-    """The variables name_0, name_1, ... of a kernel's rows; the first ones have a row more where they differ."""
+    """Returns the variables name_0, name_1, ...
+
+    of a kernel's rows; the first ones have a row more where they differ.
+    """
     if not 1 <= shards <= shape[0]:
         raise InvalidArgumentError(
             f"cell '{cell.name}': {shards} shards for the {shape[0]} rows of {name}; 1 to {shape[0]} are required"
@@ -68,5 +71,5 @@ def sharded_weight(cell: RNNCell, name: str, shape: list[int], shards: int, init
 
 
 def joined_rows(shards: list[Any]) -> Any:
-    """The kernel of which `sharded_weight` made the variables."""
+    """Returns the kernel of which `sharded_weight` made the variables."""
     return shards[0] if len(shards) == 1 else concat(shards, 0)

@@ -207,7 +207,9 @@ class PhasedLSTMCell(LSTMStateCell):
         return affine([x, h, c] if self._use_peepholes else [x, h], *self._weights[scope])
 
     def _openness(self, times: Any) -> Any:
-        """How far each unit is open, in [0, 1]; its gradient with respect to the times is that within a period."""
+        """Returns how far each unit is open, in [0, 1]; its gradient with respect to the
+        times is that within a period.
+        """
         phase, period = cast(self._phase, times.dtype), cast(self._period, times.dtype)
         shifted = times - phase
         within = stop_gradient(floormod(shifted, period) - shifted) + shifted

@@ -23,7 +23,7 @@ Assignment = tuple[Operation, dict[Tensor, Any]]
 
 
 def assign_from_checkpoint(model_path: str, var_list: Any, ignore_missing_vars: bool = False) -> Assignment:
-    """An operation that gives variables their values of a checkpoint, and the feed_dict of its run.
+    """Returns an operation that gives variables their values of a checkpoint, and the feed_dict of its run.
 
     var_list: variables, or a map from names in the checkpoint to variables, each whole or the list of its parts.
     ignore_missing_vars: those that the checkpoint lacks are left out. The values are read now.
@@ -48,7 +48,7 @@ def assign_from_checkpoint(model_path: str, var_list: Any, ignore_missing_vars: 
 def assign_from_checkpoint_fn(
     model_path: str, var_list: Any, ignore_missing_vars: bool = False, reshape_variables: bool = False
 ) -> Callable[[Any], None] | None:
-    """A function of a session that gives variables their values of a checkpoint.
+    """Returns a function of a session that gives variables their values of a checkpoint.
 
     var_list: variables, or a map from names in the checkpoint to variables. ignore_missing_vars: those that it lacks
     are left out; None is returned where none is left. reshape_variables: shapes may differ.
@@ -69,7 +69,7 @@ def assign_from_checkpoint_fn(
 
 
 def assign_from_values(var_names_to_values: Mapping[str, Any]) -> Assignment:
-    """An operation that gives variables these values, by their names, and the feed_dict of its run.
+    """Returns an operation that gives variables these values, by their names, and the feed_dict of its run.
 
     A value is reshaped to its variable. Raises InvalidArgumentError for a name that no variable has, and for a value
     with another number of elements.
@@ -82,7 +82,7 @@ def assign_from_values(var_names_to_values: Mapping[str, Any]) -> Assignment:
 
 
 def assign_from_values_fn(var_names_to_values: Mapping[str, Any]) -> Callable[[Any], None]:
-    """A function of a session that runs what `assign_from_values` returns."""
+    """Returns a function of a session that runs what `assign_from_values` returns."""
     assign_op, feed_dict = assign_from_values(var_names_to_values)
 
     def assign(session: Any) -> None:
@@ -105,7 +105,7 @@ def _reshaped(value: Any, variable: Variable) -> np.ndarray:
 
 
 def _assignment(pairs: Iterable[tuple[Any, Any]]) -> Assignment:
-    """The assignment of values to variables, fed so that they do not become a part of the graph."""
+    """Returns the assignment of values to variables, fed so that they do not become a part of the graph."""
     assigned: list[Operation] = []
     feed_dict: dict[Tensor, Any] = {}
     for variable, value in pairs:

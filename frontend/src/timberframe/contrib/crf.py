@@ -49,7 +49,7 @@ class CrfForwardRnnCell(_ForwardCell):
     """
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """The next sums, from the scores of a step's tags and the sums so far."""
+        """Returns the next sums, from the scores of a step's tags and the sums so far."""
         sums = inputs + reduce_logsumexp(expand_dims(state, 2) + self._transitions, [1])
         return sums, sums
 
@@ -61,7 +61,7 @@ class CrfDecodeForwardRnnCell(_ForwardCell):
     """
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """The best tags before, and the next scores."""
+        """Returns the best tags before, and the next scores."""
         pairs = expand_dims(state, 2) + self._transitions
         return cast(argmax(pairs, 1), int32), inputs + reduce_max(pairs, [1])
 
@@ -77,13 +77,13 @@ class CrfDecodeBackwardRnnCell(UnitsCell):
         super().__init__(1)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """The tag before, as output and as state."""
+        """Returns the tag before, as output and as state."""
         before = gather(inputs, state, axis=1, batch_dims=1)
         return before, before
 
 
 def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Tensor:
-    """The sum of the scores of the steps' tags, [batch]. tag_indices: [batch, steps]."""
+    """Returns the sum of the scores of the steps' tags, [batch]. tag_indices: [batch, steps]."""
     scores = _scores(inputs, "crf_unary_score")
     mask = _mask(sequence_lengths, scores)
     tags = _tags(tag_indices) * cast(mask, int32)
@@ -92,7 +92,10 @@ def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Ten
 
 
 def crf_binary_score(tag_indices: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
-    """The sum of the scores of the pairs of tags that follow each other, [batch]. tag_indices: [batch, steps]."""
+    """Returns the sum of the scores of the pairs of tags that follow each other, [batch].
+
+    tag_indices: [batch, steps].
+    """
     tags = _tags(tag_indices)
     mask = _mask(sequence_lengths, tags)
     counted = tags * cast(mask, int32)
@@ -102,7 +105,7 @@ def crf_binary_score(tag_indices: Any, sequence_lengths: Any, transition_params:
 
 
 def crf_sequence_score(inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
-    """The scores of sequences of tags, [batch]; 0 for rows of length 0."""
+    """Returns the scores of sequences of tags, [batch]; 0 for rows of length 0."""
     unary = crf_unary_score(tag_indices, sequence_lengths, inputs)
     pairs = crf_binary_score(tag_indices, sequence_lengths, transition_params)
     result: Tensor = apply_op("AddV2", [unary, pairs])
@@ -132,7 +135,7 @@ def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> 
 def crf_log_likelihood(
     inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any = None
 ) -> tuple[Tensor, Any]:
-    """The log-likelihood of sequences of tags, [batch], and the scores of pairs of tags, [tags, tags].
+    """Returns the log-likelihood of sequences of tags, [batch], and the scores of pairs of tags, [tags, tags].
 
     transition_params: those scores; if None, a variable `transitions`.
     """
@@ -145,7 +148,10 @@ def crf_log_likelihood(
 
 
 def crf_decode(potentials: Any, transition_params: Any, sequence_length: Any) -> tuple[Tensor, Tensor]:
-    """The best sequences of tags, int32 [batch, steps], and their scores, [batch]. Tags past a row's length are 0."""
+    """Returns the best sequences of tags, int32 [batch, steps], and their scores, [batch].
+
+    Tags past a row's length are 0.
+    """
     scores = _scores(potentials, "crf_decode")
     lengths = _lengths(sequence_length)
     steps = _without_first(lengths)
@@ -159,7 +165,9 @@ def crf_decode(potentials: Any, transition_params: Any, sequence_length: Any) ->
 
 
 def viterbi_decode(score: Any, transition_params: Any) -> tuple[list[int], Any]:
-    """The best sequence of tags of one row of scores, [steps, tags], and its score; computed by NumPy at once."""
+    """Returns the best sequence of tags of one row of scores, [steps, tags], and its score;
+    computed by NumPy at once.
+    """
     scores, transitions = np.asarray(score), np.asarray(transition_params)
     if scores.ndim != 2 or not len(scores) or transitions.shape != (scores.shape[1],) * 2:
         raise InvalidArgumentError(
@@ -204,18 +212,20 @@ def _lengths(sequence_lengths: Any) -> Tensor:
 
 
 def _after_first(scores: Tensor) -> Tensor:
-    """The steps after the first, and one that no length reaches: a loop without a step has no outputs to stack."""
+    """Returns the steps after the first, and one that no length reaches: a loop without a
+    step has no outputs to stack.
+    """
     return concat([scores[:, 1:], scores[:, :1]], 1)
 
 
 def _without_first(lengths: Tensor) -> Tensor:
-    """The number of steps after the first."""
+    """Returns the number of steps after the first."""
     result: Tensor = apply_op("Maximum", [apply_op("Sub", [lengths, 1]), 0])
     return result
 
 
 def _mask(sequence_lengths: Any, steps: Tensor) -> Tensor:
-    """Whether a row has a step. steps: [batch, steps, ...]."""
+    """Returns whether a row has a step. steps: [batch, steps, ...]."""
     return sequence_mask(_lengths(sequence_lengths), shape(steps)[1])
 
 

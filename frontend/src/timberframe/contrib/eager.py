@@ -54,24 +54,24 @@ class EagerVariableStore:
         self._store = store if store is not None else VariableStore(keeps_eager=True)
 
     def as_default(self) -> AbstractContextManager[None]:
-        """Has tf.get_variable in the block look here."""
+        """Makes tf.get_variable in the block look here."""
         used: AbstractContextManager[None] = self._store.as_default(current_graph())
         return used
 
     def variables(self) -> list[Any]:
-        """All variables, by name."""
+        """Returns all variables, by name."""
         return sorted((v for _, v in self._store.items()), key=lambda v: str(v.name))
 
     def trainable_variables(self) -> list[Any]:
-        """Those that are to be trained."""
+        """Returns those that are to be trained."""
         return [v for v in self.variables() if v.trainable]
 
     def non_trainable_variables(self) -> list[Any]:
-        """Those that are not."""
+        """Returns those that are not."""
         return [v for v in self.variables() if not v.trainable]
 
     def copy(self) -> EagerVariableStore:
-        """A store with variables of its own of the same values."""
+        """Returns a store with variables of its own of the same values."""
         made = VariableStore(keeps_eager=True)
         for name, v in self._store.items():
             made.keep(name, Variable(v.read_value(), trainable=v.trainable, name=v.op.name))
@@ -99,18 +99,18 @@ def Iterator(dataset: Any) -> Any:  # noqa: N802 - TensorFlow's name, of a class
 
 
 def get_optimizer_variables(optimizer: Any) -> list[Any]:
-    """The optimizer's own variables."""
+    """Returns the optimizer's own variables."""
     found: list[Any] = optimizer.variables()
     return found
 
 
 def list_devices() -> list[str]:
-    """The full names of the devices."""
+    """Returns the full names of the devices."""
     return [d.name for d in current_graph().session.list_devices()]
 
 
 def num_gpus() -> int:
-    """How many devices there are besides the host's."""
+    """Returns how many devices there are besides the host's."""
     graph = current_graph()
     return sum(d is not graph.host for d in graph.session.list_devices())
 

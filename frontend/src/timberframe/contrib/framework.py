@@ -83,12 +83,12 @@ def add_arg_scope(func: F) -> F:
 
 
 def has_arg_scope(func: Callable[..., Any]) -> bool:
-    """Whether `arg_scope` may give defaults to a function."""
+    """Returns whether `arg_scope` may give defaults to a function."""
     return bool(_key(func))
 
 
 def arg_scoped_arguments(func: Callable[..., Any]) -> tuple[str, ...]:
-    """The arguments to which `arg_scope` may give defaults: those of the function that have one already."""
+    """Returns the arguments to which `arg_scope` may give defaults: those of the function that have one already."""
     if not has_arg_scope(func):
         raise InvalidArgumentError(
             f"arg_scoped_arguments: {getattr(func, '__name__', repr(func))} takes no defaults; it must be decorated "
@@ -99,7 +99,7 @@ def arg_scoped_arguments(func: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def current_arg_scope() -> Scope:
-    """The defaults that hold now."""
+    """Returns the defaults that hold now."""
     return _scopes.stack[-1]
 
 
@@ -173,7 +173,8 @@ def add_model_variable(var: Any) -> None:
 def get_variables(
     scope: Any = None, suffix: str | None = None, collection: str = GraphKeys.GLOBAL_VARIABLES
 ) -> list[Any]:
-    """The variables of a collection: those in a scope, and of a name that ends with `suffix`, where these are given.
+    """Returns the variables of a collection: those in a scope, and of a name that ends with
+    `suffix`, where these are given.
 
     scope, suffix: regular expressions; scope may be a variable scope. A suffix with a colon goes on to the end of
     ``name:0``.
@@ -185,12 +186,12 @@ def get_variables(
 
 
 def get_variables_by_suffix(suffix: str, scope: Any = None) -> list[Any]:
-    """The variables whose name ends with `suffix`."""
+    """Returns the variables whose name ends with `suffix`."""
     return get_variables(scope, suffix)
 
 
 def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
-    """The variables whose last name is this one."""
+    """Returns the variables whose last name is this one."""
     return get_variables(scope, f"(?:^|/){given_name}:")
 
 
@@ -200,7 +201,8 @@ def filter_variables(
     exclude_patterns: Iterable[str] | None = None,
     reg_search: bool = True,
 ) -> list[Any]:
-    """The variables whose name matches one of the patterns to include (all for None) and none of those to exclude.
+    """Returns the variables whose name matches one of the patterns to include (all for None) and
+    none of those to exclude.
 
     The patterns are regular expressions, found anywhere in ``name:0``; at its start only where reg_search is False.
     """
@@ -226,7 +228,7 @@ def get_local_variables(scope: Any = None, suffix: str | None = None) -> list[An
 
 
 def get_unique_variable(var_op_name: str) -> Any:
-    """The only variable of this name, its scope included; InvalidArgumentError where there is none."""
+    """Returns the only variable of this name, its scope included; InvalidArgumentError where there is none."""
     found = [v for v in get_collection(GraphKeys.GLOBAL_VARIABLES) if v.op.name == var_op_name]
     if len(found) != 1:
         raise InvalidArgumentError(
@@ -237,24 +239,24 @@ def get_unique_variable(var_op_name: str) -> Any:
 
 def local_variable(initial_value: Any, validate_shape: bool = True, name: str | None = None,
                    use_resource: bool | None = None) -> Any:  # fmt: skip
-    """A variable of GraphKeys.LOCAL_VARIABLES, which is neither trained nor saved."""
+    """Returns a variable of GraphKeys.LOCAL_VARIABLES, which is neither trained nor saved."""
     return Variable(initial_value, False, [GraphKeys.LOCAL_VARIABLES], validate_shape, name=name)
 
 
 def global_variable(initial_value: Any, validate_shape: bool = True, name: str | None = None,
                     use_resource: bool | None = None) -> Any:  # fmt: skip
-    """A variable of GraphKeys.GLOBAL_VARIABLES, which is saved and not trained."""
+    """Returns a variable of GraphKeys.GLOBAL_VARIABLES, which is saved and not trained."""
     return Variable(initial_value, False, [GraphKeys.GLOBAL_VARIABLES], validate_shape, name=name)
 
 
 def get_variable_full_name(var: Any) -> str:
-    """The name of a variable in checkpoints: of a part, that of the whole."""
+    """Returns the name of a variable in checkpoints: of a part, that of the whole."""
     name: str = var.op.name if var.save_slice_info is None else var.save_slice_info.full_name
     return name
 
 
 def get_name_scope() -> str:
-    """The name scope that is open, without a slash at its end."""
+    """Returns the name scope that is open, without a slash at its end."""
     return get_default_graph().get_name_scope()
 
 
@@ -262,7 +264,7 @@ def smart_cond(
     pred: Any, true_fn: Callable[..., Any] | None = None, false_fn: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """What one of two functions returns: chosen now where pred is known, else in the run, as tf.cond does."""
+    """Returns what one of two functions returns: chosen now where pred is known, else in the run, as tf.cond does."""
     if not callable(true_fn) or not callable(false_fn):
         raise InvalidTypeError("smart_cond: true_fn or false_fn is not callable; both must be functions")
     known = get_static_value(pred) if is_tensor(pred) else pred
@@ -277,7 +279,7 @@ def get_trainable_variables(scope: Any = None, suffix: str | None = None) -> lis
 
 
 def get_variables_to_restore(include: Sequence[str] | None = None, exclude: Sequence[str] | None = None) -> list[Any]:
-    """The variables in the scopes `include` (all for None) that are in none of the scopes `exclude`."""
+    """Returns the variables in the scopes `include` (all for None) that are in none of the scopes `exclude`."""
     found = [v for scope in (include if include is not None else [None]) for v in get_variables(scope)]
     left_out = {id(v) for scope in exclude or () for v in get_variables(scope)}
     return [v for v in dict.fromkeys(found) if id(v) not in left_out]

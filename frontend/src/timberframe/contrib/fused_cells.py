@@ -39,7 +39,7 @@ class LSTMBlockCell(LSTMCell):
 
 
 def _clip(given: float | None) -> float | None:
-    """A bound of |c|; TensorFlow's fused ops take numbers up to 0 for none."""
+    """Returns a bound of |c|; TensorFlow's fused ops take numbers up to 0 for none."""
     return given if given is not None and given > 0 else None
 
 
@@ -85,7 +85,9 @@ class LSTMBlockWrapper(Layer):
     def call(
         self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None
     ) -> tuple[Any, Any]:
-        """The outputs [time, batch, units], zero after the end of a row, and the state at the ends of the rows."""
+        """Returns the outputs [time, batch, units], zero after the end of a row, and the
+        state at the ends of the rows.
+        """
         self._check_given(initial_state, dtype)
         steps = convert_to_tensor(inputs)
         count, batch = shape(steps)[0], shape(steps)[1]
@@ -139,7 +141,7 @@ class LSTMBlockFusedCell(LSTMBlockWrapper):
     def call(
         self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None
     ) -> tuple[Any, Any]:
-        """The outputs [time, batch, units], and the last state."""
+        """Returns the outputs [time, batch, units], and the last state."""
         self._check_given(initial_state, dtype)
         steps = convert_to_tensor(inputs)
         return dynamic_rnn(self._cell, steps, sequence_length, initial_state, dtype, time_major=True)
@@ -154,7 +156,7 @@ class FusedRNNCell:
     def __call__(
         self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None, scope: Any = None
     ) -> tuple[Any, Any]:
-        """The outputs [time, batch, size], or a list of them, and the last state."""
+        """Returns the outputs [time, batch, size], or a list of them, and the last state."""
         raise NotImplementedError
 
 
@@ -171,7 +173,7 @@ class FusedRNNCellAdaptor(FusedRNNCell):
     def __call__(
         self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None, scope: Any = None
     ) -> tuple[Any, Any]:
-        """The outputs [time, batch, size], and the last state."""
+        """Returns the outputs [time, batch, size], and the last state."""
         if self._dynamic:
             return dynamic_rnn(self._cell, inputs, sequence_length, initial_state, dtype, time_major=True, scope=scope)
         steps = inputs if isinstance(inputs, list) else unstack(convert_to_tensor(inputs))
@@ -188,7 +190,7 @@ class TimeReversedFusedRNN(FusedRNNCell):
     def __call__(
         self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None, scope: Any = None
     ) -> tuple[Any, Any]:
-        """The outputs [time, batch, size], and the state at the beginning of the rows."""
+        """Returns the outputs [time, batch, size], and the state at the beginning of the rows."""
         backwards = _reversed(convert_to_tensor(inputs), sequence_length)
         outputs, state = self._cell(backwards, initial_state, dtype, sequence_length, scope=scope)
         return _reversed(outputs, sequence_length), state

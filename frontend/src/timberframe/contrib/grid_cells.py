@@ -96,11 +96,11 @@ class _Windows:
         self.size, self._skip = size, skip
 
     def count(self, length: int) -> int:
-        """How many windows are in `length` values."""
+        """Returns how many windows are in `length` values."""
         return (length - self.size) // self._skip + 1
 
     def cut(self, inputs: Any, start: int, count: int) -> list[Any]:
-        """The windows from `start` on."""
+        """Returns the windows from `start` on."""
         begins = [start + i * self._skip for i in range(count)]
         return [inputs[:, begin : begin + self.size] for begin in begins]
 
@@ -115,12 +115,12 @@ class _Weights:
         self._kernel, self._bias, self._peepholes = kernel, bias, peepholes
 
     def gates(self, parts: list[Any], count: int) -> list[Any]:
-        """The gates before their activation."""
+        """Returns the gates before their activation."""
         made: Any = split(affine(parts, joined_rows(self._kernel), self._bias), count, 1)
         return list(made)
 
     def opened(self, gate: str, x: Any, along: Any, across: Any) -> Any:
-        """A gate's activation; along, across: c of frequency and of time, for its peepholes."""
+        """Returns a gate's activation; along, across: c of frequency and of time, for its peepholes."""
         if gate not in self._peepholes:
             return sigmoid(x)
         to_along, to_across = self._peepholes[gate]
@@ -246,14 +246,14 @@ class GridLSTMCell(RNNCell):
         return concat(outputs, 1), concat(after, 1) if self._tuple_type is None else self._tuple_type(*after)
 
     def _cut(self, inputs: Any, direction: str) -> list[list[Any]]:
-        """The windows of each block."""
+        """Returns the windows of each block."""
         starts = self._starts or [0]
         return [self._windows.cut(inputs, start, n) for start, n in zip(starts, self._blocks, strict=True)]
 
     def _along(
         self, windows: list[Any], before: list[Any], frequency: _Weights, time: _Weights
     ) -> tuple[list[Any], list[Any]]:
-        """The outputs and the next state of a block, window by window."""
+        """Returns the outputs and the next state of a block, window by window."""
         h_along = c_along = zeros([shape(windows[0])[0], self._num_units], windows[0].dtype)
         outputs, after = [], []
         for x, c, h in zip(windows, before[::2], before[1::2], strict=True):
@@ -270,7 +270,7 @@ class GridLSTMCell(RNNCell):
         return outputs, after
 
     def _remembered(self, weights: _Weights, gates: list[Any], own: Any, along: Any, across: Any) -> Any:
-        """The next c of one direction, of its own before and of those of both for the peepholes."""
+        """Returns the next c of one direction, of its own before and of those of both for the peepholes."""
         i = weights.opened("I", gates[0], along, across)
         f = 1 - i if self._coupled else weights.opened("F", gates[2] + self._forget_bias, along, across)
         return clipped(f * own + i * tanh(gates[1]), self._cell_clip)

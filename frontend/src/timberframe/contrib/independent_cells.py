@@ -18,7 +18,7 @@ from timberframe_core.graph.apply import apply_op
 
 
 def _recurrent(cell: Any, name: str, size: int) -> Any:
-    """The factors of a state's units, which begin between -1 and 1."""
+    """Returns the factors of a state's units, which begin between -1 and 1."""
     return cell.add_weight(name, [1, size], initializer=random_uniform_initializer(-1, 1))
 
 

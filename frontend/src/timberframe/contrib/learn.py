@@ -53,7 +53,7 @@ class MetricSpec:
 
 
 def _chosen(what: str, given: Any, key: str | None) -> Any:
-    """One of several tensors by its name; the only one where there is no name."""
+    """Returns one of several tensors by its name; the only one where there is no name."""
     if isinstance(given, dict):
         if key is None and len(given) == 1:
             return next(iter(given.values()))

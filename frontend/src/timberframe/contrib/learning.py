@@ -32,7 +32,7 @@ Gradients = Sequence[tuple[Any, Any]]
 
 
 def _mapped(gradient: Any, function: Callable[[Any], Any]) -> Any:
-    """A function of a gradient; of rows, of their values."""
+    """Returns a function of a gradient; of rows, of their values."""
     if isinstance(gradient, IndexedSlices):
         return IndexedSlices(function(gradient.values), gradient.indices, gradient.dense_shape)
     return function(gradient)
@@ -43,14 +43,16 @@ def _times(factor: Any, values: Any) -> Any:
 
 
 def clip_gradient_norms(gradients_to_variables: Gradients, max_norm: float) -> list[tuple[Any, Any]]:
-    """Pairs (gradient, variable) with each gradient's norm at most max_norm."""
+    """Returns pairs (gradient, variable) with each gradient's norm at most max_norm."""
     return [
         (None if g is None else _mapped(g, lambda x: clip_by_norm(x, max_norm)), v) for g, v in gradients_to_variables
     ]
 
 
 def multiply_gradients(grads_and_vars: Gradients, gradient_multipliers: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
-    """Pairs (gradient, variable) with gradients times factors, by variables or the names of their operations."""
+    """Returns pairs (gradient, variable) with gradients times factors, by variables or the
+    names of their operations.
+    """
     if not gradient_multipliers:
         raise InvalidArgumentError("multiply_gradients: gradient_multipliers is empty; one factor at least is required")
     made = []
@@ -89,7 +91,7 @@ def create_train_op(
     gradient_multipliers: Mapping[Any, Any] | None = None,
     check_numerics: bool = True,
 ) -> Tensor:
-    """The loss, whose evaluation makes a training step and adds one to global_step (none where that is None).
+    """Returns the loss, whose evaluation makes a training step and adds one to global_step (none where that is None).
 
     update_ops: run before the loss, GraphKeys.UPDATE_OPS if None. clip_gradient_norm: the greatest norm of each
     gradient, 0 for any. gradient_multipliers: see `multiply_gradients`. check_numerics: whether a loss that is not
@@ -121,7 +123,7 @@ def create_train_op(
 
 
 def train_step(sess: Any, train_op: Any, global_step: Any, train_step_kwargs: Mapping[str, Any]) -> tuple[Any, Any]:
-    """One step: the loss, and whether to stop, which the tensor `should_stop` of train_step_kwargs says.
+    """Returns one step: the loss, and whether to stop, which the tensor `should_stop` of train_step_kwargs says.
 
     Where the tensor `should_log` of train_step_kwargs is true the loss is logged. Where `should_trace` is, a timeline
     of the step is written into the folder `logdir` of train_step_kwargs, as ``tf_trace-<step>.json``.
@@ -216,7 +218,7 @@ def _arguments(
     step: Any, number_of_steps: int | None, log_every_n_steps: int | None, trace_every_n_steps: int | None,
     logdir: str | None,
 ) -> dict[str, Any]:  # fmt: skip
-    """The train_step_kwargs of `train_step`."""
+    """Returns the train_step_kwargs of `train_step`."""
     made: dict[str, Any] = {"logdir": logdir}
     made["should_stop"] = constant(False) if number_of_steps is None else greater_equal(step, number_of_steps)
     for name, period in (("should_log", log_every_n_steps), ("should_trace", trace_every_n_steps)):

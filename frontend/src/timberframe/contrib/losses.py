@@ -32,7 +32,7 @@ __all__ = [
 
 
 def _along(weights: Any, values: Any) -> Any:
-    """Weights with axes of size 1 at the end, as many as the values have more."""
+    """Returns weights with axes of size 1 at the end, as many as the values have more."""
     scales, given = convert_to_tensor(weights), convert_to_tensor(values)
     rank, more = scales.shape.ndims, given.shape.ndims
     if rank in (0, None) or more is None or rank == more:
@@ -49,26 +49,26 @@ def _along(weights: Any, values: Any) -> Any:
 
 
 def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: str | None = None) -> Any:
-    """The sum of losses times weights, divided by the number of losses whose weight is not 0."""
+    """Returns the sum of losses times weights, divided by the number of losses whose weight is not 0."""
     from timberframe.losses import compute_weighted_loss as weighted
 
     return weighted(losses, _along(weights, losses), scope)
 
 
 def absolute_difference(predictions: Any, labels: Any = None, weights: Any = 1.0, scope: str | None = None) -> Any:
-    """The mean of |predictions - labels|."""
+    """Returns the mean of |predictions - labels|."""
     return losses.absolute_difference(labels, predictions, _along(weights, predictions), scope)
 
 
 def mean_squared_error(predictions: Any, labels: Any = None, weights: Any = 1.0, scope: str | None = None) -> Any:
-    """The mean of (predictions - labels)^2."""
+    """Returns the mean of (predictions - labels)^2."""
     return losses.mean_squared_error(labels, predictions, _along(weights, predictions), scope)
 
 
 def log_loss(
     predictions: Any, labels: Any = None, weights: Any = 1.0, epsilon: float = 1e-7, scope: str | None = None
 ) -> Any:
-    """The mean of -labels log(p + epsilon) - (1 - labels) log(1 - p + epsilon) for probabilities p."""
+    """Returns the mean of -labels log(p + epsilon) - (1 - labels) log(1 - p + epsilon) for probabilities p."""
     return losses.log_loss(labels, predictions, _along(weights, predictions), epsilon, scope)
 
 
@@ -85,7 +85,7 @@ def cosine_distance(
     scope: str | None = None,
     dim: int | None = None,
 ) -> Any:
-    """The mean of 1 - labels . predictions along axis (dim is its older name), both of length 1 already."""
+    """Returns the mean of 1 - labels . predictions along axis (dim is its older name), both of length 1 already."""
     return losses.cosine_distance(labels, predictions, axis, _along(weights, predictions), scope, dim=dim)
 
 
@@ -114,19 +114,22 @@ def mean_pairwise_squared_error(
 def sigmoid_cross_entropy(
     logits: Any, multi_class_labels: Any, weights: Any = 1.0, label_smoothing: float = 0, scope: str | None = None
 ) -> Any:
-    """The mean cross entropy of sigmoid(logits). label_smoothing moves labels towards 1/2 by that part."""
+    """Returns the mean cross entropy of sigmoid(logits). label_smoothing moves labels towards 1/2 by that part."""
     return losses.sigmoid_cross_entropy(multi_class_labels, logits, _along(weights, logits), label_smoothing, scope)
 
 
 def softmax_cross_entropy(
     logits: Any, onehot_labels: Any, weights: Any = 1.0, label_smoothing: float = 0, scope: str | None = None
 ) -> Any:
-    """The mean cross entropy of softmax(logits). label_smoothing moves labels towards 1/classes by that part."""
+    """Returns the mean cross entropy of softmax(logits).
+
+    label_smoothing moves labels towards 1/classes by that part.
+    """
     return losses.softmax_cross_entropy(onehot_labels, logits, weights, label_smoothing, scope)
 
 
 def sparse_softmax_cross_entropy(logits: Any, labels: Any, weights: Any = 1.0, scope: str | None = None) -> Any:
-    """The mean cross entropy of softmax(logits); labels: numbers of classes, [batch] or [batch, 1]."""
+    """Returns the mean cross entropy of softmax(logits); labels: numbers of classes, [batch] or [batch, 1]."""
     scales = convert_to_tensor(weights)
     if scales.shape.ndims:
         scales = reshape(scales, [-1])
@@ -134,7 +137,7 @@ def sparse_softmax_cross_entropy(logits: Any, labels: Any, weights: Any = 1.0, s
 
 
 def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss") -> Any:
-    """The sum of all losses, those of regularizers included unless add_regularization_losses is False."""
+    """Returns the sum of all losses, those of regularizers included unless add_regularization_losses is False."""
     return losses.get_total_loss(add_regularization_losses, name)
 
 

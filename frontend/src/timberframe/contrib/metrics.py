@@ -47,7 +47,7 @@ __all__ = [
 
 
 def _predictions_first(name: str, of: Metric) -> Metric:
-    """A metric whose first two arguments, labels and predictions, come the other way round."""
+    """Returns a metric whose first two arguments, labels and predictions, come the other way round."""
     own = inspect.signature(of)
     labels, predictions, *others = own.parameters.values()
     signature = own.replace(parameters=[predictions, labels, *others])
@@ -152,7 +152,7 @@ def streaming_recall_at_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """How often the label, one class for each row, is among the k best of predictions [batch, classes]."""
+    """Returns how often the label, one class for each row, is among the k best of predictions [batch, classes]."""
     hits = cast(in_top_k(predictions, labels, k), float32)
     return metrics.mean(hits, weights, metrics_collections, updates_collections, name or f"recall_at_{k}")
 
@@ -249,7 +249,7 @@ def streaming_pearson_correlation(predictions: Any, labels: Any, weights: Any = 
 
 
 def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Any:
-    """The part of predictions that are equal to their labels, in one batch; weights: of each."""
+    """Returns the part of predictions that are equal to their labels, in one batch; weights: of each."""
     with name_scope(name, "accuracy"):
         same = cast(equal(predictions, cast(labels, convert_to_tensor(predictions).dtype)), float32)
         if weights is None:
@@ -259,7 +259,7 @@ def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | Non
 
 
 def aggregate_metrics(*value_update_tuples: tuple[Any, Any]) -> tuple[list[Any], list[Any]]:
-    """The values of several metrics, and their updates."""
+    """Returns the values of several metrics, and their updates."""
     if not value_update_tuples:
         raise InvalidArgumentError("tf.contrib.metrics.aggregate_metrics: no metric is given; one at least is required")
     values, updates = zip(*value_update_tuples, strict=True)
@@ -267,7 +267,7 @@ def aggregate_metrics(*value_update_tuples: tuple[Any, Any]) -> tuple[list[Any],
 
 
 def aggregate_metric_map(names_to_tuples: Mapping[str, tuple[Any, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The values of metrics by their names, and the updates."""
+    """Returns the values of metrics by their names, and the updates."""
     values = {name: value for name, (value, _) in names_to_tuples.items()}
     return values, {name: update for name, (_, update) in names_to_tuples.items()}
 

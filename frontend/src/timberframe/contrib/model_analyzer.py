@@ -16,7 +16,7 @@ _LINE = "-" * 9
 
 
 def tensor_description(var: Any) -> str:
-    """The dtype and the sizes of a tensor or variable, such as ``(float32 2x3) [6, bytes: 24]``."""
+    """Returns the dtype and the sizes of a tensor or variable, such as ``(float32 2x3) [6, bytes: 24]``."""
     sizes = var.shape.as_list() if var.shape.ndims is not None else []
     count = _count(var)
     text = f"({var.dtype.name} {'x'.join(str(n) for n in sizes)})" if sizes else f"({var.dtype.name} )"
@@ -24,7 +24,7 @@ def tensor_description(var: Any) -> str:
 
 
 def analyze_vars(variables: Iterable[Any], print_info: bool = False) -> tuple[int, int]:
-    """How many numbers variables have together, and how many bytes. print_info: prints each one."""
+    """Returns how many numbers variables have together, and how many bytes. print_info: prints each one."""
     known = list(variables)
     counts = [_count(v) or 0 for v in known]
     total, size = sum(counts), sum(n * v.dtype.base_dtype.size for n, v in zip(counts, known, strict=True))
@@ -37,7 +37,7 @@ def analyze_vars(variables: Iterable[Any], print_info: bool = False) -> tuple[in
 
 
 def analyze_ops(graph: Any, print_info: bool = False) -> int:
-    """How many numbers the outputs of a graph's operations have together. print_info: prints each operation."""
+    """Returns how many numbers the outputs of a graph's operations have together. print_info: prints each operation."""
     if print_info:
         print(f"{_LINE}\nOperations: name -> (type shapes) [size]\n{_LINE}")
     total = 0
@@ -52,7 +52,7 @@ def analyze_ops(graph: Any, print_info: bool = False) -> int:
 
 
 def _count(tensor: Any) -> int | None:
-    """The number of a tensor's elements, None where the shape is not known."""
+    """Returns the number of a tensor's elements, None where the shape is not known."""
     return int(np.prod(tensor.shape.as_list(), dtype=np.int64)) if tensor.shape.is_fully_defined() else None
 
 

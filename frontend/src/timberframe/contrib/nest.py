@@ -32,7 +32,7 @@ def _items(structure: Any) -> list[tuple[Any, Any]]:
 
 
 def _with(structure: Any, children: Sequence[Any]) -> Any:
-    """The structure with other children."""
+    """Returns the structure with other children."""
     if isinstance(structure, Mapping):
         by_key = dict(zip(sorted(structure), children, strict=True))
         kind: Any = type(structure)
@@ -73,7 +73,9 @@ def _same_kind(shallow: Any, given: Any) -> bool:
 
 
 def flatten_up_to(shallow_tree: Any, input_tree: Any, check_types: bool = True) -> list[Any]:
-    """What input_tree has at the leaves of shallow_tree, from left to right; `assert_shallow_structure` says errors."""
+    """Returns what input_tree has at the leaves of shallow_tree, from left to right;
+    `assert_shallow_structure` says errors.
+    """
     assert_shallow_structure(shallow_tree, input_tree, check_types)
     return list(_up_to(shallow_tree, input_tree))
 
@@ -95,7 +97,7 @@ def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: An
 
 
 def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
-    """A dict of leaves: keys that are structures are divided, with their values, which must have the same form.
+    """Returns a dict of leaves: keys that are structures are divided, with their values, which must have the same form.
 
     Raises InvalidTypeError for anything but a dict, InvalidArgumentError where forms differ or a key comes twice.
     """
@@ -112,14 +114,14 @@ def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 def flatten_with_tuple_paths(structure: Any) -> list[tuple[tuple[Any, ...], Any]]:
-    """Pairs of path and leaf, from left to right; paths are tuples."""
+    """Returns pairs of path and leaf, from left to right; paths are tuples."""
     if not is_nested(structure):
         return [((), structure)]
     return [((key, *path), leaf) for key, part in _items(structure) for path, leaf in flatten_with_tuple_paths(part)]
 
 
 def flatten_with_joined_string_paths(structure: Any, separator: str = "/") -> list[tuple[str, Any]]:
-    """Pairs of path and leaf, from left to right; paths are texts."""
+    """Returns pairs of path and leaf, from left to right; paths are texts."""
     return [(separator.join(map(str, path)), leaf) for path, leaf in flatten_with_tuple_paths(structure)]
 
 
@@ -146,7 +148,7 @@ class _Path:
 
 
 def get_traverse_shallow_structure(traverse_fn: Callable[[Any], Any], structure: Any) -> Any:
-    """The upper levels of a structure that traverse_fn chooses, with True at leaves and False where it stops.
+    """Returns the upper levels of a structure that traverse_fn chooses, with True at leaves and False where it stops.
 
     traverse_fn: gets a part of the structure and returns a bool, or a structure of bools for the part's own parts.
     """

@@ -48,7 +48,7 @@ class Predictor:
         return self._fetches
 
     def __call__(self, input_dict: Mapping[str, Any]) -> dict[str, Any]:
-        """The outputs for inputs by name; InvalidArgumentError (a ValueError) for a name that is no input."""
+        """Returns the outputs for inputs by name; InvalidArgumentError (a ValueError) for a name that is no input."""
         unknown = sorted(set(input_dict) - set(self._feeds))
         if unknown:
             raise InvalidArgumentError(
@@ -71,7 +71,7 @@ def from_saved_model(
     graph: Graph | None = None,
     config: Any = None,
 ) -> Predictor:
-    """A predictor of a saved model.
+    """Returns a predictor of a saved model.
 
     Its inputs and outputs are those of signature_def; or of the one called signature_def_key, `serving_default` by
     default; or input_names and output_names, from names of the predictor's own to those of tensors. tags: of the graph
@@ -106,7 +106,7 @@ def from_estimator(
     graph: Graph | None = None,
     config: Any = None,
 ) -> Predictor:
-    """A predictor of an estimator's latest checkpoint.
+    """Returns a predictor of an estimator's latest checkpoint.
 
     Its inputs are the receiver tensors; its outputs those of export_outputs[output_key], by default those of the
     predictions of the model function.

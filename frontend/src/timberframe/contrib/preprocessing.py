@@ -29,7 +29,7 @@ _WORD = re.compile(
 
 
 def tokenizer(iterator: Iterable[str]) -> Iterator[list[str]]:
-    """The words of each text."""
+    """Yields the words of each text."""
     for text in iterator:
         yield _WORD.findall(text)
 
@@ -44,15 +44,15 @@ class CategoricalVocabulary:
         self._mapping: dict[Any, int] = {unknown_token: 0}
 
     def __len__(self) -> int:
-        """The number of words, the unknown one among them."""
+        """Returns the number of words, the unknown one among them."""
         return len(self._mapping)
 
     def freeze(self, freeze: bool = True) -> None:
-        """Whether words that it does not have are unknown from now on."""
+        """Sets whether words that it does not have are unknown from now on."""
         self._frozen = freeze
 
     def get(self, category: Any) -> int:
-        """The number of a word, which is new unless the vocabulary is frozen."""
+        """Returns the number of a word, which is new unless the vocabulary is frozen."""
         if category not in self._mapping and self._frozen:
             return 0
         return self._mapping.setdefault(category, len(self._mapping))
@@ -73,7 +73,7 @@ class CategoricalVocabulary:
         self._mapping = {w: i for i, w in enumerate([self._unknown_token, *self._freq])}
 
     def reverse(self, class_id: int) -> Any:
-        """The word of a number."""
+        """Returns the word of a number."""
         if not self._support_reverse:
             raise InvalidArgumentError(
                 "CategoricalVocabulary.reverse: the vocabulary was made with support_reverse=False; True is required"
@@ -115,7 +115,7 @@ class VocabularyProcessor:
         return self.transform(raw_documents)
 
     def transform(self, raw_documents: Iterable[Any]) -> Iterator[Any]:
-        """The numbers of each text's words, int64 [max_document_length]."""
+        """Yields the numbers of each text's words, int64 [max_document_length]."""
         for tokens in self._tokenizer(raw_documents):
             row = np.zeros(self.max_document_length, np.int64)
             for i, token in zip(range(self.max_document_length), tokens, strict=False):
@@ -123,7 +123,7 @@ class VocabularyProcessor:
             yield row
 
     def reverse(self, documents: Iterable[Iterable[int]]) -> Iterator[str]:
-        """The words of numbers, with spaces between them."""
+        """Yields the words of numbers, with spaces between them."""
         for document in documents:
             yield " ".join(self.vocabulary_.reverse(i) for i in document)
 
@@ -160,7 +160,7 @@ class ByteProcessor:
         return self.transform(x)
 
     def transform(self, x: Iterable[Any]) -> Iterator[Any]:
-        """The bytes of each text in UTF-8, uint8 [max_document_length]."""
+        """Yields the bytes of each text in UTF-8, uint8 [max_document_length]."""
         for document in x:
             data = document if isinstance(document, bytes) else str(document).encode()
             row = np.zeros(self.max_document_length, np.uint8)
@@ -168,7 +168,7 @@ class ByteProcessor:
             yield row
 
     def reverse(self, x: Iterable[Any]) -> Iterator[str]:
-        """The texts of rows of bytes."""
+        """Yields the texts of rows of bytes."""
         for row in x:
             yield bytes(int(b) for b in row if b).decode(errors="ignore")
 

@@ -16,28 +16,28 @@ from timberframe.api.python_functions import Print
 
 
 def add_histogram_summary(tensor: Any, name: str | None = None, prefix: str | None = None) -> Any:
-    """A histogram of a tensor."""
+    """Returns a histogram of a tensor."""
     return summary.histogram(_named(tensor, name, prefix), tensor)
 
 
 def add_image_summary(
     tensor: Any, name: str | None = None, prefix: str | None = None, print_summary: bool = False
 ) -> Any:
-    """The pictures of a tensor of shape (pictures, height, width, channels)."""
+    """Returns the pictures of a tensor of shape (pictures, height, width, channels)."""
     return _summarized(summary.image, tensor, _named(tensor, name, prefix), print_summary)
 
 
 def add_scalar_summary(
     tensor: Any, name: str | None = None, prefix: str | None = None, print_summary: bool = False
 ) -> Any:
-    """The value of a scalar."""
+    """Returns the value of a scalar."""
     return _summarized(summary.scalar, tensor, _named(tensor, name, prefix), print_summary)
 
 
 def add_zero_fraction_summary(
     tensor: Any, name: str | None = None, prefix: str | None = None, print_summary: bool = False
 ) -> Any:
-    """Which part of a tensor's elements is zero, under a name that ends with ``Fraction_of_Zero_Values``."""
+    """Returns which part of a tensor's elements is zero, under a name that ends with ``Fraction_of_Zero_Values``."""
     full = f"{_named(tensor, name, prefix)}/Fraction_of_Zero_Values"
     return add_scalar_summary(zero_fraction(tensor), full, print_summary=print_summary)
 

@@ -70,7 +70,7 @@ def stack_bidirectional_rnn(
 
 
 def _checked(function: str, fw: Any, bw: Any, states_fw: Any, states_bw: Any) -> tuple[Sequence[Any], Sequence[Any]]:
-    """The first states of all layers, None where none are given."""
+    """Returns the first states of all layers, None where none are given."""
     if not isinstance(fw, list | tuple) or not isinstance(bw, list | tuple) or len(fw) != len(bw) or not fw:
         raise InvalidArgumentError(
             f"tf.contrib.rnn.{function}: cells_fw is {fw!r}, cells_bw {bw!r}; two lists of equal length are required"

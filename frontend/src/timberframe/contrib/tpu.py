@@ -79,7 +79,7 @@ class TPUEstimatorSpec(NamedTuple):
     prediction_hooks: Sequence[Any] | None = None
 
     def as_estimator_spec(self) -> EstimatorSpec:
-        """The same without a TPU."""
+        """Returns the same without a TPU."""
         metrics = None
         if self.eval_metrics is not None:
             function, tensors = self.eval_metrics

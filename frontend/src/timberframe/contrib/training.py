@@ -97,11 +97,11 @@ class HParams:
         return self.override_from_dict(json.loads(values_json))
 
     def values(self) -> dict[str, Any]:
-        """All settings by name."""
+        """Returns all settings by name."""
         return {name: getattr(self, name) for name in self._types}
 
     def get(self, key: str, default: Any = None) -> Any:
-        """A setting, or the default where there is none; the default must have the setting's type."""
+        """Returns a setting, or the default where there is none; the default must have the setting's type."""
         if key not in self._types:
             return default
         kind, many = self._types[key]
@@ -113,12 +113,12 @@ class HParams:
     def to_json(
         self, indent: int | None = None, separators: tuple[str, str] | None = None, sort_keys: bool = False
     ) -> str:
-        """All settings as JSON; functions are left out."""
+        """Returns all settings as JSON; functions are left out."""
         plain = {name: value for name, value in self.values().items() if not callable(value)}
         return json.dumps(plain, indent=indent, separators=separators, sort_keys=sort_keys)
 
     def get_model_structure(self) -> Any:
-        """The object that belongs to the settings."""
+        """Returns the object that belongs to the settings."""
         return self._model_structure
 
     def set_model_structure(self, model_structure: Any) -> None:
@@ -136,7 +136,7 @@ class HParams:
 
 
 def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool = False) -> dict[str, Any]:
-    """The settings in a text such as ``a=1,b=[2,3],c[0]=4``: {"a": 1, "b": [2, 3], "c": {0: 4}}.
+    """Returns the settings in a text such as ``a=1,b=[2,3],c[0]=4``: {"a": 1, "b": [2, 3], "c": {0: 4}}.
 
     type_map: the type of each name, of a list that of its elements. Raises InvalidArgumentError for other names, unless
     ignore_unknown, and for text that is no setting.
@@ -168,7 +168,7 @@ def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool
 
 
 def _reader(name: str, kind: type) -> Callable[[str], Any]:
-    """What makes a value of a text."""
+    """Returns what makes a value of a text."""
 
     def read(text: str) -> Any:
         text = text.strip()
@@ -188,7 +188,7 @@ def _reader(name: str, kind: type) -> Callable[[str], Any]:
 
 
 def _cast(name: str, kind: type, value: Any) -> Any:
-    """A value as the type of a setting; InvalidArgumentError where it would lose something."""
+    """Returns a value as the type of a setting; InvalidArgumentError where it would lose something."""
     if isinstance(value, kind) and not (isinstance(value, bool) and kind is not bool):
         return value
     if kind is type(None) or value is None:

@@ -31,7 +31,7 @@ def _rows(
     filenames: Any, record_defaults: Sequence[Any], compression_type: Any, buffer_size: Any, header: bool,
     field_delim: str, use_quote_delim: bool, na_value: str, select_cols: Sequence[int] | None,
 ) -> Dataset:  # fmt: skip
-    """A tuple of the fields of each line, one file after the other."""
+    """Returns a tuple of the fields of each line, one file after the other."""
 
     def of_file(name: Any) -> Dataset:
         lines = TextLineDataset(name, compression_type, buffer_size)
@@ -150,7 +150,7 @@ def _files(pattern: Any) -> list[str]:
 
 
 def _positions(names: Sequence[str], chosen: Sequence[Any] | None) -> list[int]:
-    """The positions of columns, in rising order."""
+    """Returns the positions of columns, in rising order."""
     if len(set(names)) != len(names):
         raise InvalidArgumentError(f"make_csv_dataset: the column names are {list(names)}; each must be there once")
     if chosen is None:
@@ -179,7 +179,7 @@ class _Sample:
             yield from csv.reader(file, **self._form)
 
     def names(self) -> list[str]:
-        """The fields of the first line."""
+        """Returns the fields of the first line."""
         if not self._header:
             raise InvalidArgumentError("make_csv_dataset: header is False and column_names is None; names are required")
         return next(self._lines(), [])
@@ -199,7 +199,7 @@ def _narrowest(fields: Sequence[str]) -> DType:
 
 
 def _suits(field: str, kind: DType) -> bool:
-    """Whether a field is a number of this dtype."""
+    """Returns whether a field is a number of this dtype."""
     try:
         if kind in (int32, int64):
             return bool(kind.min <= int(field) <= kind.max)

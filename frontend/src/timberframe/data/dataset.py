@@ -58,17 +58,17 @@ class Dataset(Elements):
         )
 
     def options(self) -> Options:
-        """The options of the dataset and of those that it was made of."""
+        """Returns the options of the dataset and of those that it was made of."""
         return self._options
 
     def with_options(self, options: Options) -> Dataset:
-        """The dataset with these options, which say how it is run and change none of its elements."""
+        """Returns the dataset with these options, which say how it is run and change none of its elements."""
         return Dataset(self.variant, self.structure, self._options.merge(options))
 
     def _of(
         self, op: str, inputs: Sequence[Any], structure: Any = None, attrs: Mapping[str, Any] | None = None
     ) -> Dataset:
-        """The dataset of an op whose first input is this one."""
+        """Returns the dataset of an op whose first input is this one."""
         structure = self.structure if structure is None else structure
         made = apply_op(op, [self.variant, *inputs], {**attrs_of(structure), **(attrs or {})})
         return Dataset(made, structure, self._options)
@@ -77,7 +77,7 @@ class Dataset(Elements):
 
     @staticmethod
     def from_tensors(tensors: Any) -> Dataset:
-        """One element: `tensors`, which is a structure of what becomes tensors."""
+        """Returns one element: `tensors`, which is a structure of what becomes tensors."""
         structure, made = converted(tensors)
         return _source(
             "TensorDataset", [made], structure, {"output_shapes": [leaf.shape for leaf in flatten(structure)]}
@@ -85,7 +85,7 @@ class Dataset(Elements):
 
     @staticmethod
     def from_tensor_slices(tensors: Any) -> Dataset:
-        """The rows of `tensors`, a structure of what becomes tensors of equal first dimensions."""
+        """Returns the rows of `tensors`, a structure of what becomes tensors of equal first dimensions."""
         whole, made = converted(tensors, rows=True)
         for t in made:
             if t.static_shape == ():
@@ -106,7 +106,7 @@ class Dataset(Elements):
     def from_generator(
         generator: Callable[..., Any], output_types: Any, output_shapes: Any = None, args: Sequence[Any] | None = None
     ) -> Dataset:
-        """What the iterable gives that ``generator(*args)`` returns, each time the dataset is gone through.
+        """Returns what the iterable gives that ``generator(*args)`` returns, each time the dataset is gone through.
 
         output_types, output_shapes: of an element, in its structure. args: tensors, whose values the function gets.
         """
@@ -117,7 +117,7 @@ class Dataset(Elements):
 
     @staticmethod
     def range(*args: Any) -> Dataset:
-        """The integers of ``range(*args)``, as int64."""
+        """Returns the integers of ``range(*args)``, as int64."""
         if not 1 <= len(args) <= 3:
             raise InvalidArgumentError(f"Dataset.range: {len(args)} arguments are given; one to three are required")
         start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
@@ -126,7 +126,7 @@ class Dataset(Elements):
 
     @staticmethod
     def zip(datasets: Any) -> Dataset:
-        """Elements made of one of each of a structure of datasets, until one has no more."""
+        """Returns elements made of one of each of a structure of datasets, until one has no more."""
         parts = flatten(datasets)
         for part in parts:
             if not isinstance(part, Dataset):
@@ -140,7 +140,7 @@ class Dataset(Elements):
 
     @staticmethod
     def list_files(file_pattern: Any, shuffle: bool | None = None, seed: Any = None) -> Dataset:
-        """The names of the files that match a pattern or several; InvalidArgumentError where none does.
+        """Returns the names of the files that match a pattern or several; InvalidArgumentError where none does.
 
         shuffle: in random order, which is so unless it is False. seed: what the order follows from.
         """
@@ -159,7 +159,7 @@ class Dataset(Elements):
     # Number and order
 
     def concatenate(self, dataset: Dataset) -> Dataset:
-        """The elements of this dataset and then those of another of the same structure."""
+        """Returns the elements of this dataset and then those of another of the same structure."""
         try:
             pairs = zip(flatten(self.structure), flatten_up_to(self.structure, dataset.structure), strict=True)
             leaves = [a.in_common(b) for a, b in pairs]
@@ -176,19 +176,19 @@ class Dataset(Elements):
         return self._of("ConcatenateDataset", [dataset.variant], pack(self.structure, iter(leaves)))
 
     def prefetch(self, buffer_size: Any) -> Dataset:
-        """The elements, up to buffer_size of which a thread makes ahead; AUTOTUNE: as many as seems good."""
+        """Returns the elements, up to buffer_size of which a thread makes ahead; AUTOTUNE: as many as seems good."""
         return self._of("PrefetchDataset", [AUTOTUNE if buffer_size is None else buffer_size])
 
     def repeat(self, count: Any = None) -> Dataset:
-        """The elements `count` times; None or -1: without an end."""
+        """Returns the elements `count` times; None or -1: without an end."""
         return self._of("RepeatDataset", [-1 if count is None else count])
 
     def enumerate(self, start: Any = 0) -> Dataset:
-        """Pairs of a number, from `start`, and an element."""
+        """Returns pairs of a number, from `start`, and an element."""
         return Dataset.zip((Dataset.range(start, int64.max), self))
 
     def shuffle(self, buffer_size: Any, seed: Any = None, reshuffle_each_iteration: bool | None = None) -> Dataset:
-        """The elements in random order, drawn from a buffer of buffer_size.
+        """Returns the elements in random order, drawn from a buffer of buffer_size.
 
         seed: with the graph's, what the order follows from; it is TensorFlow's. reshuffle_each_iteration: whether each
         repetition has another order, which is so unless it is False.
@@ -198,19 +198,19 @@ class Dataset(Elements):
         return self._of("ShuffleDataset", [buffer_size, *seeds], attrs=attrs)
 
     def cache(self, filename: Any = "") -> Dataset:
-        """The elements, kept when they are gone through the first time: in memory, or in files of this name."""
+        """Returns the elements, kept when they are gone through the first time: in memory, or in files of this name."""
         return self._of("CacheDataset", [filename])
 
     def take(self, count: Any) -> Dataset:
-        """The first `count` elements; -1: all."""
+        """Returns the first `count` elements; -1: all."""
         return self._of("TakeDataset", [count])
 
     def skip(self, count: Any) -> Dataset:
-        """The elements after the first `count`; -1: none."""
+        """Returns the elements after the first `count`; -1: none."""
         return self._of("SkipDataset", [count])
 
     def shard(self, num_shards: Any, index: Any) -> Dataset:
-        """Every num_shards-th element, from the one with the number `index`."""
+        """Returns every num_shards-th element, from the one with the number `index`."""
         return self._of("ShardDataset", [num_shards, index])
 
     # Batches
@@ -237,7 +237,7 @@ class Dataset(Elements):
         return Dataset(made, structure, self._options)
 
     def unbatch(self) -> Dataset:
-        """The rows of each element."""
+        """Returns the rows of each element."""
         return self._of("UnbatchDataset", [], map_leaves(lambda leaf: leaf.row, self.structure))
 
     def window(self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: Any = False) -> Dataset:
@@ -251,7 +251,7 @@ class Dataset(Elements):
     # Functions
 
     def map(self, map_func: Callable[..., Any], num_parallel_calls: Any = None) -> Dataset:
-        """What a function makes of each element. It gets the parts of an element that is a tuple one by one.
+        """Returns what a function makes of each element. It gets the parts of an element that is a tuple one by one.
 
         num_parallel_calls: how many calls may be made at the same time; the order stays. AUTOTUNE: as seems good.
         """
@@ -271,7 +271,7 @@ class Dataset(Elements):
         )
 
     def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
-        """The elements of the datasets that a function makes, one dataset after the other."""
+        """Returns the elements of the datasets that a function makes, one dataset after the other."""
         f = traced(map_func, [self.structure], "flat_map", "datasets")
         return self._mapped("FlatMapDataset", f, [], inner_structure(f, "flat_map"))
 
@@ -282,7 +282,9 @@ class Dataset(Elements):
         block_length: Any = 1,
         num_parallel_calls: Any = None,
     ) -> Dataset:
-        """The elements of the datasets that a function makes: block_length of each of cycle_length, in rotation."""
+        """Returns the elements of the datasets that a function makes: block_length of each of
+        cycle_length, in rotation.
+        """
         f = traced(map_func, [self.structure], "interleave", "datasets")
         inner = inner_structure(f, "interleave")
         if num_parallel_calls is None:
@@ -291,7 +293,7 @@ class Dataset(Elements):
         return self._mapped("ParallelInterleaveDatasetV2", f, inputs, inner)
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
-        """The elements for which a function gives true."""
+        """Returns the elements for which a function gives true."""
         return self._filtered("FilterDataset", predicate, "filter")
 
     def filter_with_legacy_function(self, predicate: Callable[..., Any]) -> Dataset:
@@ -309,7 +311,7 @@ class Dataset(Elements):
         return self._of(op, [f.captures], attrs={"predicate": f.graph})
 
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
-        """The last state, after a function has made the next one of a state and each element."""
+        """Returns the last state, after a function has made the next one of a state and each element."""
         state, initial = converted(initial_state)
         f = traced(reduce_func, [state, self.structure], "reduce")
         check_same("Dataset.reduce: what reduce_func returns", f.structure, state)
@@ -317,7 +319,7 @@ class Dataset(Elements):
         return values_of(state, made if isinstance(made, list) else [made])
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
-        """What a function makes of the dataset."""
+        """Returns what a function makes of the dataset."""
         made = transformation_func(self)
         if not isinstance(made, Dataset):
             raise InvalidTypeError(f"Dataset.apply: the function returns {made!r}; a Dataset is required")
@@ -326,29 +328,29 @@ class Dataset(Elements):
     # Iterators
 
     def make_one_shot_iterator(self) -> iterators.Iterator:
-        """An iterator that needs no initialization, and goes through the dataset once.
+        """Returns an iterator that needs no initialization, and goes through the dataset once.
 
         The dataset must not depend on placeholders, variables or other state.
         """
         return iterators.one_shot(self)
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> iterators.Iterator:
-        """An iterator whose `initializer` puts it at the start of the dataset."""
+        """Returns an iterator whose `initializer` puts it at the start of the dataset."""
         return iterators.initializable(self, shared_name)
 
 
 def traced(function: Callable[..., Any], given: Sequence[Any], transformation: str, returns: str = "tensors") -> Traced:
-    """A function of elements of these structures, traced. returns: what it must return, for errors."""
+    """Returns a function of elements of these structures, traced. returns: what it must return, for errors."""
     return trace(function, given, dataset_of, transformation, returns)
 
 
 def dataset_of(variant: Tensor, structure: Any) -> Dataset:
-    """The dataset that a tensor of dtype variant is."""
+    """Returns the dataset that a tensor of dtype variant is."""
     return Dataset(variant, structure)
 
 
 def data_seeds(seed: Any) -> list[Any]:
-    """The seeds of a new op on datasets, as TensorFlow makes them of the graph's and its own."""
+    """Returns the seeds of a new op on datasets, as TensorFlow makes them of the graph's and its own."""
     if isinstance(seed, Tensor):
         return [convert_to_tensor(get_default_graph().seed or 0, int64), apply_op("Cast", [seed], {"DstT": int64})]
     first, second = get_seed(seed)
@@ -356,7 +358,7 @@ def data_seeds(seed: Any) -> list[Any]:
 
 
 def converted(values: Any, rows: bool = False) -> tuple[Any, list[Tensor]]:
-    """The structure of what becomes tensors, and these; rows: whose rows are to be the elements."""
+    """Returns the structure of what becomes tensors, and these; rows: whose rows are to be the elements."""
     tensors: list[Tensor] = []
 
     def leaf(value: Any) -> Any:
@@ -378,7 +380,7 @@ def _source(op: str, inputs: Sequence[Any], structure: Any, attrs: Mapping[str, 
 
 
 def known_size(batch_size: Any, drop_remainder: Any) -> int | None:
-    """The size of all batches, where it is known."""
+    """Returns the size of all batches, where it is known."""
     if isinstance(batch_size, Tensor):
         batch_size = get_static_value(batch_size)
     if isinstance(drop_remainder, Tensor):
@@ -387,7 +389,7 @@ def known_size(batch_size: Any, drop_remainder: Any) -> int | None:
 
 
 def inner_structure(f: Traced, transformation: str) -> Any:
-    """The structure of the elements of the datasets that a function makes."""
+    """Returns the structure of the elements of the datasets that a function makes."""
     if not isinstance(f.structure, DatasetLeaf):
         raise InvalidTypeError(f"Dataset.{transformation}: the function returns {f.structure}; a Dataset is required")
     return f.structure.structure

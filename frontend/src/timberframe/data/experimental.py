@@ -126,7 +126,7 @@ def group_by_window(
     window_size: Any = None,
     window_size_func: Callable[..., Any] | None = None,
 ) -> Transformation:
-    """The elements of the datasets that reduce_func makes of a key and a dataset of elements that have it.
+    """Returns the elements of the datasets that reduce_func makes of a key and a dataset of elements that have it.
 
     key_func: gives the key of an element, an int64. window_size: how many elements of one key make a dataset, or
     window_size_func: a function of the key that gives it.
@@ -211,7 +211,7 @@ def bucket_by_sequence_length(
 
 
 def _to_boundary(shape: Any, end: Tensor) -> Any:
-    """A padded shape with a bucket's end in place of sizes that are not known."""
+    """Returns a padded shape with a bucket's end in place of sizes that are not known."""
     sizes = list(shape) if isinstance(shape, list | tuple) else shape.as_list()
     return (
         apply_op("Pack", [[end if d in (None, -1) else convert_to_tensor(d, int64) for d in sizes]]) if sizes else shape
@@ -219,27 +219,29 @@ def _to_boundary(shape: Any, end: Tensor) -> Any:
 
 
 def unbatch() -> Transformation:
-    """The rows of each element."""
+    """Returns the rows of each element."""
     return lambda dataset: dataset.unbatch()
 
 
 def enumerate_dataset(start: Any = 0) -> Transformation:
-    """Pairs of a number, from `start`, and an element."""
+    """Returns pairs of a number, from `start`, and an element."""
     return lambda dataset: dataset.enumerate(start)
 
 
 def ignore_errors() -> Transformation:
-    """The elements that can be made: those whose making raises an error are left out."""
+    """Returns the elements that can be made: those whose making raises an error are left out."""
     return lambda dataset: dataset._of("IgnoreErrorsDataset", [])
 
 
 def take_while(predicate: Callable[..., Any]) -> Transformation:
-    """The elements before the first one for which a function gives false."""
+    """Returns the elements before the first one for which a function gives false."""
     return lambda dataset: dataset._filtered("TakeWhileDataset", predicate, "take_while")
 
 
 def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
-    """What a function makes of a state and each element: it returns the next state and what the new element is."""
+    """Returns what a function makes of a state and each element: it returns the next state
+    and what the new element is.
+    """
     state, initial = converted(initial_state)
 
     def apply(dataset: Dataset) -> Dataset:
@@ -261,19 +263,19 @@ def prefetch_to_device(device: str, buffer_size: Any = None) -> Transformation:
 
 
 def get_single_element(dataset: Dataset) -> Any:
-    """The only element of a dataset; InvalidArgumentError when it is run and there is none or are several."""
+    """Returns the only element of a dataset; InvalidArgumentError when it is run and there is none or are several."""
     made = apply_op("DatasetToSingleElement", [dataset.variant], attrs_of(dataset.structure))
     return values_of(dataset.structure, made)
 
 
 def cardinality(dataset: Dataset) -> Tensor:
-    """How many elements a dataset has; -1: without an end, -2: not known before they are gone through."""
+    """Returns how many elements a dataset has; -1: without an end, -2: not known before they are gone through."""
     found: Tensor = apply_op("DatasetCardinality", [dataset.variant])
     return found
 
 
 def Counter(start: Any = 0, step: Any = 1, dtype: Any = int64) -> Dataset:  # noqa: N802 - TensorFlow's name
-    """The numbers start, start + step, ... without an end."""
+    """Returns the numbers start, start + step, ... without an end."""
     made = Dataset.range(start, int64.max if not isinstance(step, int) or step > 0 else int64.min, step)
     return made if dtype is int64 else made.map(lambda x: apply_op("Cast", [x], {"DstT": dtype}))
 
@@ -288,7 +290,7 @@ class RandomDataset(Dataset):
 
 
 def sample_from_datasets(datasets: Sequence[Dataset], weights: Any = None, seed: Any = None) -> Dataset:
-    """The next element of a dataset that is drawn at random.
+    """Returns the next element of a dataset that is drawn at random.
 
     weights: how often each is, all equally if None: floats, one for each, or a dataset of these. A dataset of weight 0
     is left out; where weights are a tensor it counts as one that has ended.
@@ -312,7 +314,7 @@ def sample_from_datasets(datasets: Sequence[Dataset], weights: Any = None, seed:
 
 
 def _sampled(datasets: Sequence[Dataset], weights: Any, seeds: Dataset) -> Dataset:
-    """The next element of a dataset that is drawn by known weights; the others are not even gone through."""
+    """Returns the next element of a dataset that is drawn by known weights; the others are not even gone through."""
     logits = convert_to_tensor([1.0] * len(datasets))
     if weights is not None:
         if len(weights) != len(datasets):
@@ -334,7 +336,7 @@ def _floating(weights: Any) -> Tensor:
 
 
 def _draw(logits: Tensor, seed: Tensor) -> Tensor:
-    """The number of a dataset, by the logarithms of weights."""
+    """Returns the number of a dataset, by the logarithms of weights."""
     return _scalar(apply_op("StatelessMultinomial", [apply_op("ExpandDims", [logits, 0]), 1, seed]))
 
 
@@ -344,7 +346,7 @@ def _scalar(x: Tensor) -> Tensor:
 
 
 def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -> Dataset:
-    """The next element of the dataset whose number choice_dataset gives."""
+    """Returns the next element of the dataset whose number choice_dataset gives."""
     check_same("choose_from_datasets: choice_dataset", choice_dataset.structure, TensorLeaf(int64, ()))
     return _directed(choice_dataset, datasets)
 

@@ -35,7 +35,7 @@ class _Running:
         return np.int64(number)
 
     def step(self, number: Any) -> list[np.ndarray]:
-        """The next element; raises StopIteration at the end."""
+        """Returns the next element; raises StopIteration at the end."""
         value = next(self._iterators[int(number)])
         try:
             values = flatten_up_to(
@@ -75,7 +75,9 @@ class _Running:
 def from_generator(
     generator: Callable[..., Any], output_types: Any, output_shapes: Any, trace: Callable[..., Traced]
 ) -> tuple[Callable[[Sequence[Tensor]], Tensor], Any]:
-    """What makes the tensor of a dataset of what the generator of some arguments gives, and its elements' structure."""
+    """Returns what makes the tensor of a dataset of what the generator of some arguments gives,
+    and its elements' structure.
+    """
     if not callable(generator):
         raise InvalidTypeError(f"Dataset.from_generator: generator is {generator!r}; a function is required")
     structure = declared(output_types, output_shapes)

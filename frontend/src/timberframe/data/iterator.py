@@ -46,7 +46,7 @@ class Iterator(Structured):
     def from_structure(
         output_types: Any, output_shapes: Any = None, shared_name: str | None = None, output_classes: Any = None
     ) -> Iterator:
-        """An iterator that `make_initializer` puts at the start of any dataset whose elements are like this.
+        """Returns an iterator that `make_initializer` puts at the start of any dataset whose elements are like this.
 
         output_shapes: None where all are unknown. shared_name: by which iterators of several graphs are one.
         """
@@ -60,7 +60,7 @@ class Iterator(Structured):
     def from_string_handle(
         string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
     ) -> Iterator:
-        """The iterator that a string stands for, which another one's `string_handle()` gave when it was run."""
+        """Returns the iterator that a string stands for, which another one's `string_handle()` gave when it was run."""
         structure = declared(output_types, output_shapes, output_classes)
         handle = convert_to_tensor(string_handle, "string")
         resource = apply_op("IteratorFromStringHandleV2", [handle], attrs_of(structure))
@@ -75,19 +75,21 @@ class Iterator(Structured):
         return found
 
     def make_initializer(self, dataset: Dataset, name: str | None = None) -> Operation:
-        """An operation that puts the iterator at the start of a dataset, whose elements must be like its own."""
+        """Returns an operation that puts the iterator at the start of a dataset, whose
+        elements must be like its own.
+        """
         check_same("Iterator.make_initializer: the dataset", dataset.structure, self.structure)
         with get_default_graph().name_scope(name or "make_initializer"):
             made: Operation = apply_op("MakeIterator", [dataset.variant, self._resource])
         return made
 
     def get_next(self, name: str | None = None) -> Any:
-        """The next element; OutOfRangeError when it is run after the last one."""
+        """Returns the next element; OutOfRangeError when it is run after the last one."""
         made = apply_op("IteratorGetNext", [self._resource], attrs_of(self.structure), name)
         return values_of(self.structure, made)
 
     def string_handle(self, name: str | None = None) -> Tensor:
-        """A string that stands for the iterator in a session, to feed `from_string_handle`."""
+        """Returns a string that stands for the iterator in a session, to feed `from_string_handle`."""
         if name is None:
             return self._string_handle
         made: Tensor = apply_op("IteratorToStringHandle", [self._resource], None, name)
@@ -145,7 +147,7 @@ def one_shot(dataset: Dataset) -> Iterator:
 
 
 def _copied(tensor: Tensor, factory: FuncGraph, copies: dict[Operation, Operation]) -> Tensor:
-    """The tensor in the function, with copies of all operations that it needs."""
+    """Returns the tensor in the function, with copies of all operations that it needs."""
     op = tensor.op
     if op not in copies:
         stateful = op.op_def.stateful and not op.type.endswith(("Dataset", "DatasetV2", "MatchingFiles"))
@@ -181,15 +183,15 @@ def _check_graph(dataset: Dataset) -> None:
 
 
 def get_output_types(dataset_or_iterator: Any) -> Any:
-    """The dtypes of the components of an element of a dataset or iterator."""
+    """Returns the dtypes of the components of an element of a dataset or iterator."""
     return dataset_or_iterator.output_types
 
 
 def get_output_shapes(dataset_or_iterator: Any) -> Any:
-    """The shapes of the components of an element of a dataset or iterator."""
+    """Returns the shapes of the components of an element of a dataset or iterator."""
     return dataset_or_iterator.output_shapes
 
 
 def get_output_classes(dataset_or_iterator: Any) -> Any:
-    """The classes of the components of an element of a dataset or iterator."""
+    """Returns the classes of the components of an element of a dataset or iterator."""
     return dataset_or_iterator.output_classes

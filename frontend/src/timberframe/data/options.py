@@ -87,7 +87,7 @@ class Options(_Settings):
         return super().__getattr__(name)
 
     def merge(self, options: Options) -> Options:
-        """These options and others; InvalidArgumentError where one is set to two values."""
+        """Returns these options and others; InvalidArgumentError where one is set to two values."""
         merged = Options()
         merged._set.update(self._set)
         for name, value in options._set.items():

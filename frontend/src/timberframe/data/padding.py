@@ -16,7 +16,7 @@ from timberframe_core.shapes import Shape
 
 
 def padding_of(structure: Any, shapes: Any, values: Any) -> tuple[list[Tensor], list[Tensor], Any]:
-    """The padded shapes and the values of all components, and the structure of padded elements."""
+    """Returns the padded shapes and the values of all components, and the structure of padded elements."""
     leaves = flatten(structure)
     if not all(isinstance(leaf, TensorLeaf) for leaf in leaves):
         raise InvalidTypeError(
@@ -45,7 +45,7 @@ def _shape_of(shape: Shape) -> Shape:
 
 
 def _for_each(structure: Any, given: Any) -> list[Any]:
-    """What is given for each component, where tuples and lists may also be shapes."""
+    """Returns what is given for each component, where tuples and lists may also be shapes."""
     if not is_nested(structure):
         return [given]
     if isinstance(given, list):

@@ -19,7 +19,7 @@ from timberframe_core.shapes import Shape, compatible, format_shape, in_common
 
 
 def is_nested(value: Any) -> bool:
-    """Whether a value is a structure."""
+    """Returns whether a value is a structure."""
     return isinstance(value, tuple | Mapping)
 
 
@@ -28,14 +28,14 @@ def _children(structure: Any) -> Sequence[Any]:
 
 
 def flatten(structure: Any) -> list[Any]:
-    """The leaves from left to right, those of dicts in the order of their keys."""
+    """Returns the leaves from left to right, those of dicts in the order of their keys."""
     if not is_nested(structure):
         return [structure]
     return [leaf for child in _children(structure) for leaf in flatten(child)]
 
 
 def pack(structure: Any, leaves: Iterator[Any]) -> Any:
-    """The structure with other leaves, as many of which are taken as it has."""
+    """Returns the structure with other leaves, as many of which are taken as it has."""
     if not is_nested(structure):
         return next(leaves)
     packed = [pack(child, leaves) for child in _children(structure)]
@@ -47,12 +47,14 @@ def pack(structure: Any, leaves: Iterator[Any]) -> Any:
 
 
 def map_leaves(function: Callable[[Any], Any], structure: Any) -> Any:
-    """The structure of what a function makes of the leaves."""
+    """Returns the structure of what a function makes of the leaves."""
     return pack(structure, iter([function(leaf) for leaf in flatten(structure)]))
 
 
 def flatten_up_to(structure: Any, values: Any) -> list[Any]:
-    """What another structure has in the places of the leaves of this one; InvalidArgumentError where it differs."""
+    """Returns what another structure has in the places of the leaves of this one;
+    InvalidArgumentError where it differs.
+    """
     if not is_nested(structure):
         return [values]
     same = is_nested(values) and (
@@ -93,11 +95,11 @@ class TensorLeaf:
         return TensorLeaf(self.dtype, None if self.shape is None else self.shape[1:])
 
     def batched(self, count: int | None) -> Leaf:
-        """What it is in batches."""
+        """Returns what it is in batches."""
         return TensorLeaf(self.dtype, None if self.shape is None else (count, *self.shape))
 
     def value(self, tensor: Tensor) -> Any:
-        """What users get for what the ops give."""
+        """Returns what users get for what the ops give."""
         return tensor
 
     @property
@@ -106,7 +108,7 @@ class TensorLeaf:
         return TensorLeaf(self.dtype, None)
 
     def in_common(self, other: Leaf) -> Leaf:
-        """What is known of a tensor that is this one or another."""
+        """Returns what is known of a tensor that is this one or another."""
         assert isinstance(other, TensorLeaf)
         return TensorLeaf(self.dtype, in_common([self.shape, other.shape]))
 
@@ -155,12 +157,12 @@ class SparseLeaf:
         return SparseLeaf(self.value_dtype, rest, self.outer[1:])
 
     def batched(self, count: int | None) -> Leaf:
-        """What it is in batches."""
+        """Returns what it is in batches."""
         shape = None if self.value_shape is None else (count, *self.value_shape)
         return SparseLeaf(self.value_dtype, shape, None if self.outer is None else (count, *self.outer))
 
     def tensor(self, value: Any) -> Tensor:
-        """What the ops take for a value."""
+        """Returns what the ops take for a value."""
         given = SparseTensor.from_value(value)
         made: Tensor = apply_op(
             "SerializeSparse", [given.indices, given.values, given.dense_shape], {"out_type": string}
@@ -168,7 +170,7 @@ class SparseLeaf:
         return made
 
     def value(self, tensor: Tensor) -> Any:
-        """What users get for what the ops give."""
+        """Returns what users get for what the ops give."""
         made = SparseTensor(*apply_op("DeserializeSparse", [tensor], {"dtype": self.value_dtype}))
         rank = None if self.value_shape is None else len(self.value_shape)
         made.indices.set_shape([None, rank])
@@ -182,14 +184,14 @@ class SparseLeaf:
         return SparseLeaf(self.value_dtype, None, None)
 
     def in_common(self, other: Leaf) -> Leaf:
-        """What is known of a sparse tensor that is this one or another."""
+        """Returns what is known of a sparse tensor that is this one or another."""
         assert isinstance(other, SparseLeaf)
         shape, outer = in_common([self.value_shape, other.value_shape]), in_common([self.outer, other.outer])
         return SparseLeaf(self.value_dtype, shape, outer)
 
 
 def leaf_of(value: Any, rows: bool = False) -> tuple[TensorLeaf | SparseLeaf, Tensor]:
-    """The leaf that a value is, with what the ops take for it; rows: whose rows are to be the elements."""
+    """Returns the leaf that a value is, with what the ops take for it; rows: whose rows are to be the elements."""
     if not isinstance(value, SparseTensor | SparseTensorValue):
         tensor = convert_to_tensor(value)
         return TensorLeaf(tensor.dtype, tensor.static_shape), tensor
@@ -261,11 +263,11 @@ class DatasetLeaf:
         raise InvalidTypeError("datasets of datasets have no rows; flat_map gives the elements of those within")
 
     def batched(self, count: int | None) -> Leaf:
-        """What it is in batches."""
+        """Returns what it is in batches."""
         raise InvalidTypeError("datasets cannot be put into batches; flat_map gives their elements")
 
     def value(self, tensor: Tensor) -> Any:
-        """What users get for what the ops give."""
+        """Returns what users get for what the ops give."""
         return self.make(tensor, self.structure)
 
     @property
@@ -274,7 +276,7 @@ class DatasetLeaf:
         return self
 
     def in_common(self, other: Leaf) -> Leaf:
-        """What is known of a dataset that is this one or another."""
+        """Returns what is known of a dataset that is this one or another."""
         return self
 
 
@@ -282,19 +284,21 @@ Leaf = TensorLeaf | SparseLeaf | DatasetLeaf
 
 
 def values_of(structure: Any, tensors: Sequence[Tensor]) -> Any:
-    """The element that has this structure and these tensors."""
+    """Returns the element that has this structure and these tensors."""
     leaves = flatten(structure)
     return pack(structure, iter([leaf.value(t) for leaf, t in zip(leaves, tensors, strict=True)]))
 
 
 def attrs_of(structure: Any) -> dict[str, Any]:
-    """The attrs that say of an op what its elements are."""
+    """Returns the attrs that say of an op what its elements are."""
     leaves = flatten(structure)
     return {"output_types": [leaf.dtype for leaf in leaves], "output_shapes": [leaf.shape for leaf in leaves]}
 
 
 def declared(types: Any, shapes: Any = None, classes: Any = None) -> Any:
-    """The structure that dtypes, shapes and classes describe; shapes None: all unknown; classes None: all Tensors."""
+    """Returns the structure that dtypes, shapes and classes describe; shapes None: all unknown;
+    classes None: all Tensors.
+    """
     leaves = flatten(types)
     known = [None] * len(leaves) if shapes is None else _shapes_up_to(types, shapes)
     kinds = [Tensor] * len(leaves) if classes is None else flatten_up_to(types, classes)
@@ -310,7 +314,7 @@ def _declared(kind: Any, shape: Shape, given_class: Any) -> Leaf:
 
 
 def _shapes_up_to(types: Any, shapes: Any) -> list[Shape]:
-    """A shape for each dtype; where dtypes are nested, so are shapes, which may be lists themselves."""
+    """Returns a shape for each dtype; where dtypes are nested, so are shapes, which may be lists themselves."""
     if not is_nested(types):
         return [as_shape(shapes)]
     if isinstance(shapes, TensorShape) or not isinstance(shapes, tuple | list | Mapping):

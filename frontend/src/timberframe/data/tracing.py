@@ -71,7 +71,7 @@ def _check_parameters(function: Callable[..., Any], label: str, count: int, tran
 def _returned(
     made: Any, make: Callable[[Tensor, Any], Elements], transformation: str, returns: str
 ) -> tuple[list[Tensor], Any]:
-    """The tensors that a function returned, and their structure. A list counts as a tuple, as in TensorFlow."""
+    """Returns the tensors that a function returned, and their structure. A list counts as a tuple, as in TensorFlow."""
     if isinstance(made, list):
         made = tuple(made)
     tensors: list[Tensor] = []

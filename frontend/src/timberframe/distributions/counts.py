@@ -32,11 +32,11 @@ class _Counts(OfVectors):
         return lgamma(self.total_count + 1.0) - reduce_sum(lgamma(counts + 1.0), -1)
 
     def _shares(self) -> Any:
-        """The mean share of each class."""
+        """Returns the mean share of each class."""
         raise NotImplementedError
 
     def _spread(self) -> Any:
-        """The variance as a multiple of a multinomial's, [*batch, 1]."""
+        """Returns the variance as a multiple of a multinomial's, [*batch, 1]."""
         return 1.0
 
     def _mean(self) -> Any:

@@ -20,7 +20,10 @@ from timberframe_core.graph.tensor_shape import TensorShape
 
 
 def logits_and_probs(owner: str, logits: Any, probs: Any, of_classes: bool) -> tuple[Any, Any]:
-    """Both, of the one that is given. of_classes: the last dimension has classes, whose probabilities' sum is 1."""
+    """Returns both, of the one that is given.
+
+    of_classes: the last dimension has classes, whose probabilities' sum is 1.
+    """
     if (logits is None) == (probs is None):
         given = "neither" if logits is None else "both"
         raise InvalidArgumentError(f"tf.distributions.{owner}: {given} of logits and probs given; one is required")

@@ -97,13 +97,13 @@ class Distribution:
 
     @classmethod
     def param_shapes(cls, sample_shape: Any, name: str = "DistributionParamShapes") -> dict[str, Any]:
-        """Shapes, as tensors, that parameters may have so that a sample has this shape."""
+        """Returns shapes, as tensors, that parameters may have so that a sample has this shape."""
         with name_scope(name):
             return {n: convert_to_tensor(sample_shape, int32) for n in cls._names_of_parameters()}
 
     @classmethod
     def param_static_shapes(cls, sample_shape: Any) -> dict[str, TensorShape]:
-        """Shapes that parameters may have so that a sample has this shape, which must be known."""
+        """Returns shapes that parameters may have so that a sample has this shape, which must be known."""
         shape = TensorShape(get_static_value(sample_shape) if isinstance(sample_shape, Tensor) else sample_shape)
         if not shape.is_fully_defined():
             raise InvalidArgumentError(f"{cls.__name__}: sample_shape is {shape}; every size must be known")
@@ -117,7 +117,7 @@ class Distribution:
         return cls._parameter_names
 
     def copy(self, **override_parameters_kwargs: Any) -> Any:
-        """The same distribution with some other arguments of the constructor."""
+        """Returns the same distribution with some other arguments of the constructor."""
         return type(self)(**{**self._parameters, **override_parameters_kwargs})
 
     def __repr__(self) -> str:
@@ -139,21 +139,21 @@ class Distribution:
         return TensorShape(self._event_shape())
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Any:
-        """The shape of the batch, int32."""
+        """Returns the shape of the batch, int32."""
         with self._scope(name):
             return convert_to_tensor(self._batch_shape_tensor(), int32)
 
     def event_shape_tensor(self, name: str = "event_shape_tensor") -> Any:
-        """The shape of one sample of one distribution, int32."""
+        """Returns the shape of one sample of one distribution, int32."""
         with self._scope(name):
             return convert_to_tensor(self._event_shape_tensor(), int32)
 
     def is_scalar_batch(self, name: str = "is_scalar_batch") -> Any:
-        """Whether there is one distribution, a bool."""
+        """Returns whether there is one distribution, a bool."""
         return self._is_scalar(self.batch_shape, self.batch_shape_tensor, name)
 
     def is_scalar_event(self, name: str = "is_scalar_event") -> Any:
-        """Whether samples are numbers, a bool."""
+        """Returns whether samples are numbers, a bool."""
         return self._is_scalar(self.event_shape, self.event_shape_tensor, name)
 
     def _is_scalar(self, known: TensorShape, sizes: Callable[[], Any], name: str) -> Any:
@@ -184,11 +184,11 @@ class Distribution:
         return self._of(value, name, ("_log_prob", None), ("_prob", log))
 
     def prob(self, value: Any, name: str = "prob") -> Any:
-        """The probability (density) of a value."""
+        """Returns the probability (density) of a value."""
         return self._of(value, name, ("_prob", None), ("_log_prob", exp))
 
     def cdf(self, value: Any, name: str = "cdf") -> Any:
-        """The probability of a sample that is not above a value."""
+        """Returns the probability of a sample that is not above a value."""
         return self._of(value, name, ("_cdf", None), ("_log_cdf", exp))
 
     def log_cdf(self, value: Any, name: str = "log_cdf") -> Any:
@@ -196,7 +196,7 @@ class Distribution:
         return self._of(value, name, ("_log_cdf", None), ("_cdf", log))
 
     def survival_function(self, value: Any, name: str = "survival_function") -> Any:
-        """The probability of a sample above a value."""
+        """Returns the probability of a sample above a value."""
         return self._of(value, name, ("_survival_function", None), ("_cdf", lambda y: 1.0 - y))
 
     def log_survival_function(self, value: Any, name: str = "log_survival_function") -> Any:
@@ -204,42 +204,42 @@ class Distribution:
         return self._of(value, name, ("_log_survival_function", None), ("_cdf", lambda y: log1p(-y)))
 
     def quantile(self, value: Any, name: str = "quantile") -> Any:
-        """The number that samples do not exceed with a given probability."""
+        """Returns the number that samples do not exceed with a given probability."""
         return self._of(value, name, ("_quantile", None))
 
     # Statistics
 
     def entropy(self, name: str = "entropy") -> Any:
-        """The entropy in nats."""
+        """Returns the entropy in nats."""
         return self._statistic(name, ("_entropy", None))
 
     def mean(self, name: str = "mean") -> Any:
-        """The mean."""
+        """Returns the mean."""
         return self._statistic(name, ("_mean", None))
 
     def mode(self, name: str = "mode") -> Any:
-        """The value of the highest probability (density)."""
+        """Returns the value of the highest probability (density)."""
         return self._statistic(name, ("_mode", None))
 
     def variance(self, name: str = "variance") -> Any:
-        """The variance."""
+        """Returns the variance."""
         return self._statistic(name, ("_variance", None), ("_stddev", square))
 
     def stddev(self, name: str = "stddev") -> Any:
-        """The standard deviation."""
+        """Returns the standard deviation."""
         return self._statistic(name, ("_stddev", None), ("_variance", sqrt))
 
     def covariance(self, name: str = "covariance") -> Any:
-        """The covariance of the elements of a sample, [*batch, event, event]."""
+        """Returns the covariance of the elements of a sample, [*batch, event, event]."""
         return self._statistic(name, ("_covariance", None))
 
     def cross_entropy(self, other: Distribution, name: str = "cross_entropy") -> Any:
-        """The entropy and the divergence from another distribution together."""
+        """Returns the entropy and the divergence from another distribution together."""
         with self._scope(name):
             return self.entropy() + self.kl_divergence(other)
 
     def kl_divergence(self, other: Distribution, name: str = "kl_divergence") -> Any:
-        """The Kullback-Leibler divergence of another distribution from this one."""
+        """Returns the Kullback-Leibler divergence of another distribution from this one."""
         with self._scope(name):
             return kl_divergence(self, other, self._allow_nan_stats)
 
@@ -270,7 +270,7 @@ class Distribution:
             yield
 
     def _of(self, value: Any, name: str, *ways: tuple[str, Callable[[Any], Any] | None]) -> Any:
-        """What the first of some methods that the kind has gives for a value, made into what is wanted."""
+        """Returns what the first of some methods that the kind has gives for a value, made into what is wanted."""
         with self._scope(name):
             given = convert_to_tensor(value, dtype_hint(value, self._dtype), "value")
             return self._first(name, ways, given)
@@ -288,7 +288,7 @@ class Distribution:
         raise self._lacks(name)
 
     def _checked(self, tensor: Any, *assertions: Callable[[Any], Any]) -> Any:
-        """A tensor of which some things are asserted in runs, if validate_args is set."""
+        """Returns a tensor of which some things are asserted in runs, if validate_args is set."""
         if not self._validate_args:
             return tensor
         with control_dependencies([check(tensor) for check in assertions]):
@@ -325,7 +325,7 @@ class Scalar(Distribution):
         return concat([reshape(n, [1]), self._batch_shape_tensor()], 0)
 
     def _whole(self, statistic: Any) -> Any:
-        """A statistic of some parameters, for the whole batch."""
+        """Returns a statistic of some parameters, for the whole batch."""
         return statistic * ones(self._batch_shape_tensor(), statistic.dtype)
 
 
@@ -352,7 +352,7 @@ class OfVectors(Distribution):
 
 
 def new_seed(seed: int | None, salt: str) -> int | None:
-    """The seed of a further draw of one sample, as TensorFlow makes it: of the MD5 of seed and salt 31 bits."""
+    """Returns the seed of a further draw of one sample, as TensorFlow makes it: of the MD5 of seed and salt 31 bits."""
     if seed is None:
         return None
     digest = hashlib.md5(f"{seed}{salt}".encode(), usedforsecurity=False).hexdigest()
@@ -360,7 +360,7 @@ def new_seed(seed: int | None, salt: str) -> int | None:
 
 
 def dtype_hint(value: Any, dtype: Any) -> Any:
-    """The dtype of a distribution for values that have none of their own."""
+    """Returns the dtype of a distribution for values that have none of their own."""
     return None if hasattr(value, "dtype") else dtype
 
 

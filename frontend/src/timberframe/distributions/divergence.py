@@ -36,7 +36,7 @@ class RegisterKL:
 def kl_divergence(
     distribution_a: Any, distribution_b: Any, allow_nan_stats: bool = True, name: str | None = None
 ) -> Any:
-    """The divergence of b from a, E_a[log a - log b], [*batch].
+    """Returns the divergence of b from a, E_a[log a - log b], [*batch].
 
     Kinds count as those that they derive from. allow_nan_stats: NaN in the result is no error. Raises
     NotImplementedError for kinds that have no divergence.

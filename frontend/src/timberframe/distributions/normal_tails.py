@@ -15,7 +15,7 @@ _SERIES = {"float64": -20.0}
 
 
 def ndtr(x: Any) -> Any:
-    """The probability of a standard normal number below x."""
+    """Returns the probability of a standard normal number below x."""
     return 0.5 * erfc(-x * math.sqrt(0.5))
 
 

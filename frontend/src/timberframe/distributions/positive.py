@@ -224,7 +224,7 @@ class Dirichlet(OfVectors):
 
 
 def _where_above_1(of: Distribution, parameter: Any, value: Any) -> Any:
-    """A mode where a parameter is above 1, NaN elsewhere; without allow_nan_stats an error there."""
+    """Returns a mode where a parameter is above 1, NaN elsewhere; without allow_nan_stats an error there."""
     if of.allow_nan_stats:
         return where_v2(greater(parameter, 1.0), value, np.nan)
     with control_dependencies([assert_less(ones_like(parameter), parameter, message=_NOT_ALL_ABOVE_1)]):

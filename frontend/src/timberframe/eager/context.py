@@ -28,7 +28,7 @@ _graphs: list[EagerGraph] = []
 
 
 def eager_graph(config: Any = None) -> EagerGraph:
-    """The process's graph of eager execution."""
+    """Returns the process's graph of eager execution."""
     with _lock:
         if not _graphs:
             _graphs.append(EagerGraph(config, _UNCOLLECTED))
@@ -36,7 +36,7 @@ def eager_graph(config: Any = None) -> EagerGraph:
 
 
 def current_graph() -> EagerGraph:
-    """The graph of eager execution that is the default, or else the process's."""
+    """Returns the graph of eager execution that is the default, or else the process's."""
     graph = get_default_graph()
     return graph if isinstance(graph, EagerGraph) else eager_graph()
 
@@ -73,6 +73,6 @@ def enable(config: Any = None, device_policy: Any = None, execution_mode: Any = 
 
 @contextmanager
 def eager_mode() -> Iterator[None]:
-    """Has operations of the block run when they are made, whatever surrounds it."""
+    """Makes operations of the block run when they are made, whatever surrounds it."""
     with eager_graph().as_default():
         yield

@@ -81,7 +81,7 @@ class Function:
         functools.update_wrapper(self, python_function, updated=())
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """The function as a method, with traces of its own for each instance."""
+        """Returns the function as a method, with traces of its own for each instance."""
         if instance is None:
             return self
         holder, bound = self._bound.get(id(instance), (None, None))
@@ -106,12 +106,12 @@ class Function:
         return concrete.run([x for x in leaves if isinstance(x, Tensor)])
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The trace for these arguments; tf.TensorSpecs may stand for tensors."""
+        """Returns the trace for these arguments; tf.TensorSpecs may stand for tensors."""
         with current_graph().as_default():
             return self._find(args, kwargs)[0]
 
     def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[ConcreteFunction, list[Any]]:
-        """The trace for these arguments, and the leaves of these."""
+        """Returns the trace for these arguments, and the leaves of these."""
         arguments = self._with_defaults(args, kwargs)
         if self.input_signature is not None:
             arguments, leaves = self._suited(arguments)
@@ -131,7 +131,7 @@ class Function:
         return found, leaves
 
     def _with_defaults(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The arguments in one form, however they were given: (positional ones, named ones)."""
+        """Returns the arguments in one form, however they were given: (positional ones, named ones)."""
         if self._parameters is None:
             return [list(args), kwargs]
         try:
@@ -142,7 +142,7 @@ class Function:
         return [list(bound.args), bound.kwargs]
 
     def _suited(self, arguments: Any) -> tuple[Any, list[Any]]:
-        """The arguments in the form of the input signature, and their leaves as tensors that suit it."""
+        """Returns the arguments in the form of the input signature, and their leaves as tensors that suit it."""
         signature = list(self.input_signature or ())
         given, named = arguments
         if named or len(given) != len(signature):
@@ -271,12 +271,12 @@ class ConcreteFunction:
 
 
 def _leaf(value: Any) -> Any:
-    """An argument as it counts: arrays are tensors."""
+    """Returns an argument as it counts: arrays are tensors."""
     return convert_to_tensor(value) if isinstance(value, np.ndarray | np.generic) else value
 
 
 def _beside(specs: Any, values: Any) -> Iterator[tuple[Any, TensorSpec]]:
-    """Each value with the TensorSpec in its place."""
+    """Yields each value with the TensorSpec in its place."""
     if isinstance(specs, TensorSpec):
         yield values, specs
         return
@@ -287,7 +287,7 @@ def _beside(specs: Any, values: Any) -> Iterator[tuple[Any, TensorSpec]]:
 
 
 def _kind(name: str, value: Any) -> Any:
-    """What makes an argument need a trace of its own."""
+    """Returns what makes an argument need a trace of its own."""
     if isinstance(value, Tensor | TensorSpec):
         shape = value.static_shape if isinstance(value, Tensor) else value.shape.as_tuple()
         return "tensor", value.dtype, shape
@@ -304,7 +304,7 @@ def _kind(name: str, value: Any) -> Any:
 
 
 def _outline(structure: Any) -> Any:
-    """The form of a structure, without its leaves."""
+    """Returns the form of a structure, without its leaves."""
     if isinstance(structure, dict):
         return "dict", tuple(sorted((k, _outline(v)) for k, v in structure.items()))
     if isinstance(structure, list | tuple):
@@ -313,7 +313,7 @@ def _outline(structure: Any) -> Any:
 
 
 def _outputs(name: str, value: Any) -> list[Tensor]:
-    """The tensors of a leaf of a result: none of an operation or None, three of IndexedSlices."""
+    """Returns the tensors of a leaf of a result: none of an operation or None, three of IndexedSlices."""
     if value is None or isinstance(value, Operation):
         return []
     if isinstance(value, IndexedSlices):

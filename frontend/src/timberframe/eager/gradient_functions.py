@@ -12,7 +12,8 @@ from timberframe_core.graph.apply import convert_to_tensor
 
 
 def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that gives f's result, and pairs of gradient and variable for the trainable variables that f reads.
+    """Returns a function that gives f's result, and pairs of gradient and variable for the
+    trainable variables that f reads.
 
     Raises InvalidArgumentError where f reads none.
     """
@@ -32,7 +33,7 @@ def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def implicit_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that gives pairs of gradient and variable for the trainable variables that f reads."""
+    """Returns a function that gives pairs of gradient and variable for the trainable variables that f reads."""
 
     @functools.wraps(f)
     def differentiated(*args: Any, **kwargs: Any) -> Any:
@@ -42,7 +43,7 @@ def implicit_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def value_and_gradients_function(f: Callable[..., Any], params: Sequence[Any] | None = None) -> Callable[..., Any]:
-    """A function that gives f's result and its gradients with respect to its arguments.
+    """Returns a function that gives f's result and its gradients with respect to its arguments.
 
     params: the positions of the arguments, by default all. The function also takes `dy`, the gradient to begin with.
     """
@@ -67,7 +68,7 @@ def value_and_gradients_function(f: Callable[..., Any], params: Sequence[Any] | 
 
 
 def gradients_function(f: Callable[..., Any], params: Sequence[Any] | None = None) -> Callable[..., Any]:
-    """A function that gives the gradients of f with respect to its arguments; params: their positions."""
+    """Returns a function that gives the gradients of f with respect to its arguments; params: their positions."""
 
     @functools.wraps(f)
     def differentiated(*args: Any, **kwargs: Any) -> Any:

@@ -32,11 +32,11 @@ class Metric(Trackable):
         raise NotImplementedError
 
     def result(self) -> Any:
-        """What all values come to."""
+        """Returns what all values come to."""
         raise NotImplementedError
 
     def add_variable(self, name: str, dtype: Any = float64) -> Variable:
-        """A variable of the metric, 0 at first."""
+        """Returns a variable of the metric, 0 at first."""
         made = Variable(convert_to_tensor(0, dtype), trainable=False, name=f"{self.name}/{name}")
         self.variables.append(made)
         return made
@@ -69,7 +69,7 @@ class Mean(Metric):
         return given if weights is None else (given, weights)
 
     def result(self) -> Any:
-        """The mean."""
+        """Returns the mean."""
         return apply_op("RealDiv", [self.numer, self.denom])
 
 

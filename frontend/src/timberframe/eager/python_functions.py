@@ -16,7 +16,7 @@ from timberframe_core.graph.apply import convert_to_tensor
 
 
 def is_real(dtype: DType) -> bool:
-    """Whether tensors of a dtype have gradients."""
+    """Returns whether tensors of a dtype have gradients."""
     return dtype.is_floating or dtype.is_complex
 
 
@@ -44,7 +44,7 @@ class EagerFunction:
 
     @staticmethod
     def results_of(result: Any, dtypes: Sequence[DType]) -> list[Any]:
-        """What a function returned, as tensors of these dtypes."""
+        """Returns what a function returned, as tensors of these dtypes."""
         values = list(result) if isinstance(result, list | tuple) else [] if result is None else [result]
         if len(values) != len(dtypes):
             raise InvalidArgumentError(
@@ -53,7 +53,7 @@ class EagerFunction:
         return [convert_to_tensor(x, d) for x, d in zip(values, dtypes, strict=True)]
 
     def gradient(self, *grads: Any) -> list[np.ndarray]:
-        """The gradients of the floating inputs, given those of the floating outputs."""
+        """Returns the gradients of the floating inputs, given those of the floating outputs."""
         with self._lock:
             last, self._last = self._last, None
         if last is None:

@@ -69,7 +69,7 @@ class GradientTape:
             graph.tapes = tuple(t for t in graph.tapes if t is not self._tape)
 
     def watch(self, tensor: Any) -> None:
-        """Has what is computed from a tensor, a variable, or a structure of these be recorded."""
+        """Records what is computed from a tensor, a variable, or a structure of these."""
         if self._tape is None:
             raise WrongStateError("GradientTape: watch() is called outside of its block; tensors are watched inside")
         for x in nest.flatten(tensor):
@@ -79,7 +79,7 @@ class GradientTape:
             self._tape.watch(element)
 
     def watched_variables(self) -> tuple[Any, ...]:
-        """The variables that are watched, in the order in which they were first used."""
+        """Returns the variables that are watched, in the order in which they were first used."""
         if self._tape is None:
             return ()
         if isinstance(self._tape, GraphTape):
@@ -116,7 +116,7 @@ class GradientTape:
         output_gradients: Any = None,
         unconnected_gradients: Any = UnconnectedGradients.NONE,
     ) -> Any:
-        """The derivatives of the sum of `target` with respect to `sources`, in the structure of the sources.
+        """Returns the derivatives of the sum of `target` with respect to `sources`, in the structure of the sources.
 
         target: a tensor or a structure of tensors. sources: watched tensors and variables, in any structure; None
         stands for one that is not watched or that the target does not depend on, or zeros by unconnected_gradients.
@@ -171,7 +171,7 @@ class GradientTape:
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """The derivatives of each element of `target`, of shape target.shape + source.shape.
+        """Returns the derivatives of each element of `target`, of shape target.shape + source.shape.
 
         It takes one backward pass for each element. parallel_iterations and experimental_use_pfor change nothing.
         """
@@ -268,7 +268,7 @@ def _seed(target: Tensor, given: Any) -> Any:
 
 
 def _element(value: Any, what: str) -> Tensor:
-    """The tensor to differentiate: of a variable its handle, so that all its reads count."""
+    """Returns the tensor to differentiate: of a variable its handle, so that all its reads count."""
     handle = getattr(value, "handle", None)
     if isinstance(handle, Tensor):
         return handle

@@ -20,7 +20,7 @@ class TensorSpec:
 
     @classmethod
     def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
-        """The spec of a tensor."""
+        """Returns the spec of a tensor."""
         return cls(tensor.shape, tensor.dtype, name)
 
     @property
@@ -39,7 +39,7 @@ class TensorSpec:
         return self._name
 
     def is_compatible_with(self, spec_or_tensor: Any) -> bool:
-        """Whether a tensor, or one of another spec, may be one of this spec."""
+        """Returns whether a tensor, or one of another spec, may be one of this spec."""
         return self._dtype is spec_or_tensor.dtype.base_dtype and self._shape.is_compatible_with(spec_or_tensor.shape)
 
     def __eq__(self, other: object) -> bool:

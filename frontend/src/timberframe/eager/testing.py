@@ -21,7 +21,7 @@ def run_test_in_graph_and_eager_modes(
     reset_test: bool = True,
     assert_no_eager_garbage: bool = False,
 ) -> Any:
-    """Has a method of a `tf.test.TestCase` run twice: in a graph with a session, and eagerly.
+    """Makes a method of a `tf.test.TestCase` run twice: in a graph with a session, and eagerly.
 
     reset_test: setUp and tearDown run between the two. The others are TensorFlow's and change nothing.
     """
@@ -45,7 +45,7 @@ def run_test_in_graph_and_eager_modes(
 
 @contextmanager
 def _without_new_items(graph: Graph) -> Iterator[None]:
-    """Has the graph's collections have the items after the block that they had before it."""
+    """Gives the graph's collections back, after the block, the items that they had before it."""
     before = {key: list(graph.get_collection_ref(key)) for key in graph.collections}
     try:
         yield
@@ -55,7 +55,7 @@ def _without_new_items(graph: Graph) -> Iterator[None]:
 
 
 def run_all_tests_in_graph_and_eager_modes(cls: Any) -> Any:
-    """Has all tests of a class run twice; see `run_test_in_graph_and_eager_modes`."""
+    """Makes all tests of a class run twice; see `run_test_in_graph_and_eager_modes`."""
     for name, value in list(vars(cls).items()):
         if name.startswith("test") and name != "test_session" and inspect.isfunction(value):
             setattr(cls, name, run_test_in_graph_and_eager_modes(value))

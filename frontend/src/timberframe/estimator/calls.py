@@ -18,13 +18,13 @@ _ARGUMENTS = ("features", "labels", "mode", "params", "config")
 
 
 def argument_names(function: Callable[..., Any]) -> list[str]:
-    """The names of a function's arguments, without those that stand for any number."""
+    """Returns the names of a function's arguments, without those that stand for any number."""
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return [n for n, p in inspect.signature(function).parameters.items() if p.kind not in kinds]
 
 
 def check_model_fn(model_fn: Any, params: Any) -> None:
-    """An error unless model_fn takes the arguments that model functions take."""
+    """Raises an error unless model_fn takes the arguments that model functions take."""
     if not callable(model_fn):
         raise InvalidTypeError(f"Estimator: model_fn is {model_fn!r}; a function is required")
     names, label = argument_names(model_fn), _label(model_fn)
@@ -46,7 +46,9 @@ def _label(function: Callable[..., Any]) -> str:
 def call_model_fn(
     model_fn: Callable[..., Any], features: Any, labels: Any, mode: str, params: Any, config: Any
 ) -> EstimatorSpec:
-    """The EstimatorSpec of a mode; an error that says what is required where model_fn returns something else."""
+    """Returns the EstimatorSpec of a mode; an error that says what is required where
+    model_fn returns something else.
+    """
     names = argument_names(model_fn)
     given = {"mode": mode, "params": params, "config": config}
     arguments = {name: value for name, value in given.items() if name in names}

@@ -53,7 +53,7 @@ class _StopHook(SessionRunHook):
 def make_early_stopping_hook(
     estimator: Any, should_stop_fn: Callable[[], Any], run_every_secs: float | None = 60, run_every_steps: Any = None
 ) -> SessionRunHook:
-    """A hook that ends training where `should_stop_fn()` is true.
+    """Returns a hook that ends training where `should_stop_fn()` is true.
 
     It is asked every run_every_secs seconds, or every run_every_steps steps; one of the two is None.
     """
@@ -77,7 +77,7 @@ def stop_if_higher_hook(
     run_every_secs: float | None = 60,
     run_every_steps: int | None = None,
 ) -> SessionRunHook:
-    """A hook that ends training after an evaluation whose metric is above a threshold, from step min_steps on.
+    """Returns a hook that ends training after an evaluation whose metric is above a threshold, from step min_steps on.
 
     eval_dir: the folder of the evaluations, `estimator.eval_dir()` by default.
     """
@@ -112,7 +112,8 @@ def stop_if_no_increase_hook(
     run_every_secs: float | None = 60,
     run_every_steps: int | None = None,
 ) -> SessionRunHook:
-    """A hook that ends training once a metric's greatest value is so many steps old, of evaluations from min_steps on.
+    """Returns a hook that ends training once a metric's greatest value is so many steps old, of
+    evaluations from min_steps on.
 
     eval_dir: the folder of the evaluations, `estimator.eval_dir()` by default.
     """
@@ -139,7 +140,7 @@ def stop_if_no_decrease_hook(
 
 
 def read_eval_metrics(eval_dir: str) -> dict[int, dict[str, float]]:
-    """The metrics of each evaluation in a folder's event files, by global step in its order."""
+    """Returns the metrics of each evaluation in a folder's event files, by global step in its order."""
     found: dict[int, dict[str, float]] = {}
     for path in sorted(glob(str(Path(eval_dir) / "*.tfevents.*"))):
         for event in summary_iterator(path):
@@ -162,11 +163,11 @@ class _Evaluations:
                 yield step, metrics[self._metric]
 
     def one_is(self, better: _Better, threshold: float) -> bool:
-        """Whether a value is better than a threshold."""
+        """Returns whether a value is better than a threshold."""
         return any(better(value, threshold) for _, value in self._values())
 
     def best_is_old(self, better: _Better, steps: int) -> bool:
-        """Whether an evaluation came so many steps after the best one before it, and was not better."""
+        """Returns whether an evaluation came so many steps after the best one before it, and was not better."""
         best: tuple[int, float] | None = None
         for step, value in self._values():
             if best is None or better(value, best[1]):

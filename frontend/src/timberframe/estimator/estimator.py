@@ -87,15 +87,15 @@ class Estimator:
     # What it has learned
 
     def latest_checkpoint(self) -> str | None:
-        """The path of the latest checkpoint; None before the first training."""
+        """Returns the path of the latest checkpoint; None before the first training."""
         return latest_checkpoint(self._model_dir)
 
     def get_variable_names(self) -> list[str]:
-        """The names of all variables in the latest checkpoint."""
+        """Returns the names of all variables in the latest checkpoint."""
         return [name for name, _ in list_variables(self._trained())]
 
     def get_variable_value(self, name: str) -> np.ndarray:
-        """The value of a variable in the latest checkpoint."""
+        """Returns the value of a variable in the latest checkpoint."""
         return np.asarray(load_variable(self._trained(), name))
 
     def _trained(self) -> str:
@@ -143,7 +143,7 @@ class Estimator:
         return self
 
     def _global_step(self) -> int:
-        """The global step of the latest checkpoint, 0 without one."""
+        """Returns the global step of the latest checkpoint, 0 without one."""
         path = self.latest_checkpoint()
         if path is None:
             return 0
@@ -164,7 +164,7 @@ class Estimator:
         return call_model_fn(self._model_fn, features, labels, mode, self._params_of(mode), self.config)
 
     def _params_of(self, mode: str) -> Any:
-        """What input_fn and model_fn get as params in a mode."""
+        """Returns what input_fn and model_fn get as params in a mode."""
         return self.params
 
     # Evaluating
@@ -177,7 +177,7 @@ class Estimator:
         checkpoint_path: str | None = None,
         name: str | None = None,
     ) -> dict[str, Any]:
-        """The metrics of the model by name, with `loss` (the mean of batches) and `global_step`.
+        """Returns the metrics of the model by name, with `loss` (the mean of batches) and `global_step`.
 
         input_fn: as for train. steps: how many batches, all if None. checkpoint_path: the latest one if None; without
         one the model is initialized. name: of the evaluation, whose summaries go to the folder ``eval_<name>``.
@@ -194,7 +194,7 @@ class Estimator:
             return evaluation.evaluate(spec, self._config, path, steps, all_hooks, self.eval_dir(name))
 
     def eval_dir(self, name: str | None = None) -> str:
-        """The folder of the summaries of an evaluation."""
+        """Returns the folder of the summaries of an evaluation."""
         return os.path.join(self._model_dir, f"eval_{name}" if name else "eval")
 
     def _latest_or_none(self, what: str) -> str | None:
@@ -299,7 +299,7 @@ def _checked_hooks(hooks: Sequence[SessionRunHook] | None, what: str) -> list[Se
 
 
 def _chosen(predictions: Any, keys: Sequence[str] | str | None) -> Any:
-    """The predictions of these keys."""
+    """Returns the predictions of these keys."""
     if not keys:
         return predictions
     if not isinstance(predictions, Mapping):
@@ -317,7 +317,7 @@ def _chosen(predictions: Any, keys: Sequence[str] | str | None) -> Any:
 
 
 def _examples(batch: Any) -> Iterator[Any]:
-    """The examples of a batch of predictions."""
+    """Yields the examples of a batch of predictions."""
     if not isinstance(batch, Mapping):
         yield from batch
         return

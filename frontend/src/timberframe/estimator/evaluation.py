@@ -50,7 +50,9 @@ def evaluate(
     hooks: Sequence[SessionRunHook],
     folder: str,
 ) -> dict[str, Any]:
-    """The metrics of a spec, in the default graph, after all batches; they are also written to a folder's summaries."""
+    """Returns the metrics of a spec, in the default graph, after all batches; they are also
+    written to a folder's summaries.
+    """
     for name in (_LOSS, GraphKeys.GLOBAL_STEP):
         if name in spec.eval_metric_ops:
             raise InvalidArgumentError(
@@ -77,7 +79,7 @@ def evaluate(
 
 
 def _counted(update: Any) -> Any:
-    """The number of batches, with this one, once the metrics are updated."""
+    """Returns the number of batches, with this one, once the metrics are updated."""
     known = get_collection(GraphKeys.EVAL_STEP)
     step = known[0] if known else Variable(
         np.int64(0), trainable=False, dtype=int64, name="eval_step",

@@ -63,7 +63,7 @@ class TensorServingInputReceiver(ServingInputReceiver):
 def build_raw_serving_input_receiver_fn(
     features: Mapping[str, Any], default_batch_size: int | None = None
 ) -> Callable[[], ServingInputReceiver]:
-    """A function that makes placeholders like these features, fed by their names.
+    """Returns a function that makes placeholders like these features, fed by their names.
 
     features: tensors or arrays by name, of shape [batch, ...]. default_batch_size: the size of the batch, any if None.
     """
@@ -86,7 +86,7 @@ def build_raw_serving_input_receiver_fn(
 def build_parsing_serving_input_receiver_fn(
     feature_spec: Mapping[str, Any], default_batch_size: int | None = None
 ) -> Callable[[], ServingInputReceiver]:
-    """A function that makes a placeholder of serialised tf.train.Examples, and parses them.
+    """Returns a function that makes a placeholder of serialised tf.train.Examples, and parses them.
 
     feature_spec: as for `tf.parse_example`. default_batch_size: the size of the batch, any if None.
     """

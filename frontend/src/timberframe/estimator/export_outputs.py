@@ -25,7 +25,7 @@ class ExportOutput(ABC):
 
     @abstractmethod
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:
-        """The SignatureDef. receiver_tensors: what is fed, by name."""
+        """Returns the SignatureDef. receiver_tensors: what is fed, by name."""
 
 
 class PredictOutput(ExportOutput):
@@ -40,7 +40,7 @@ class PredictOutput(ExportOutput):
         return self._outputs
 
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:
-        """A SignatureDef for predictions, with all inputs."""
+        """Returns a SignatureDef for predictions, with all inputs."""
         return signature_def_of_tensors(receiver_tensors, self._outputs, PREDICT_METHOD_NAME)
 
 
@@ -71,7 +71,7 @@ class ClassificationOutput(ExportOutput):
         return self._classes
 
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:
-        """A SignatureDef for classification, whose only input is of strings: examples."""
+        """Returns a SignatureDef for classification, whose only input is of strings: examples."""
         outputs = {"scores": self._scores, "classes": self._classes}
         return signature_def_of_tensors(
             {"inputs": _only_examples(receiver_tensors, "ClassificationOutput")},
@@ -95,13 +95,13 @@ class RegressionOutput(ExportOutput):
         return self._value
 
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:
-        """A SignatureDef for regression, whose only input is of strings: examples."""
+        """Returns a SignatureDef for regression, whose only input is of strings: examples."""
         inputs = {"inputs": _only_examples(receiver_tensors, "RegressionOutput")}
         return signature_def_of_tensors(inputs, {"outputs": self._value}, REGRESS_METHOD_NAME)
 
 
 def checked_export_outputs(given: Any, predictions: Any, predicts: bool) -> dict[str, ExportOutput] | None:
-    """The export outputs of an EstimatorSpec, one of the key `serving_default`; by default its predictions."""
+    """Returns the export outputs of an EstimatorSpec, one of the key `serving_default`; by default its predictions."""
     if not predicts:
         return None
     if given is None:
@@ -128,7 +128,8 @@ def checked_export_outputs(given: Any, predictions: Any, predicts: bool) -> dict
 def signatures(
     receiver_tensors: Any, export_outputs: Mapping[str, ExportOutput], alternatives: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """The SignatureDefs of a model by name. alternatives: further receiver tensors, by a name that ends the key.
+    """Returns the SignatureDefs of a model by name. alternatives: further receiver tensors, by
+    a name that ends the key.
 
     An output that does not suit the tensors is left out, as a classification of what is no examples; a warning says so.
     """

@@ -109,7 +109,7 @@ class LatestExporter(_SavedModelExporter):
 
 
 def _loss_smaller(best_eval_result: Mapping[str, Any], current_eval_result: Mapping[str, Any]) -> bool:
-    """Whether the current loss is smaller than the best so far."""
+    """Returns whether the current loss is smaller than the best so far."""
     for which, found in (("best", best_eval_result), ("current", current_eval_result)):
         if "loss" not in found:
             raise InvalidArgumentError(f"BestExporter: the {which} evaluation has no loss; give compare_fn")
@@ -152,7 +152,7 @@ class BestExporter(_SavedModelExporter):
         return self._write(estimator, export_path, checkpoint_path)
 
     def _best_of_events(self, pattern: str, current: Any) -> Any:
-        """The best evaluation in event files, but for the current one."""
+        """Returns the best evaluation in event files, but for the current one."""
         from glob import glob
 
         from timberframe.summary.writer import summary_iterator
@@ -172,7 +172,7 @@ class BestExporter(_SavedModelExporter):
 
 
 def export_all(exporters: Any, estimator: Any, metrics: Mapping[str, Any], is_the_final_export: bool) -> list[Any]:
-    """What exporters write of the latest checkpoint."""
+    """Returns what exporters write of the latest checkpoint."""
     path = latest_checkpoint(estimator.model_dir)
     return [
         exporter.export(

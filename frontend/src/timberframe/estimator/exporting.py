@@ -23,7 +23,7 @@ from timberframe_core.runtime.session import Session
 
 
 def receive(serving_input_receiver_fn: Callable[[], Any]) -> ServingInputReceiver:
-    """What the function returns; an error where that is no ServingInputReceiver."""
+    """Returns what the function returns; an error where that is no ServingInputReceiver."""
     if not callable(serving_input_receiver_fn):
         raise InvalidTypeError(
             f"export_saved_model: serving_input_receiver_fn is {serving_input_receiver_fn!r}; a function is required"
@@ -75,7 +75,7 @@ def export(
 
 
 def _new_folder(base: str) -> Path:
-    """A folder in `base` that does not exist, with a number of seconds as its name."""
+    """Returns a folder in `base` that does not exist, with a number of seconds as its name."""
     stamp = int(time.time())
     while (folder := Path(base) / str(stamp)).exists():
         stamp += 1

@@ -14,7 +14,7 @@ _ARGUMENTS = ("predictions", "features", "labels", "config")
 
 
 def add_metrics(estimator: Estimator, metric_fn: Callable[..., Any]) -> Estimator:
-    """An estimator in the same folder with further metrics.
+    """Returns an estimator in the same folder with further metrics.
 
     metric_fn: a function of predictions, features, labels and config, or of some of these, that returns by name what a
     function of `tf.metrics` returns; a name that there is takes the place of the other.

@@ -21,7 +21,7 @@ def numpy_input_fn(
     queue_capacity: int = 1000,
     num_threads: int = 1,
 ) -> Callable[[], Any]:
-    """An input function that gives batches of rows of arrays, as (features, labels); without y only features.
+    """Returns an input function that gives batches of rows of arrays, as (features, labels); without y only features.
 
     x: an array, or a dict of arrays, with as many rows each. y: the same for labels. num_epochs: how often all rows
     come, None for ever; the last batch may be smaller. shuffle: whether they come in random order, another one in each
@@ -44,7 +44,7 @@ def numpy_input_fn(
 
 
 def _arrays(given: Any, what: str) -> Any:
-    """The arrays that were given, as they are or by name."""
+    """Returns the arrays that were given, as they are or by name."""
     if isinstance(given, Mapping):
         if not given:
             raise InvalidArgumentError(f"numpy_input_fn: {what} is an empty dict; one array at least is required")
@@ -72,7 +72,7 @@ def _check_rows(arrays: dict[str, np.ndarray]) -> None:
 
 
 def _dataset(features: Any, labels: Any, batch_size: int, num_epochs: int | None, shuffle: bool) -> Any:
-    """A Dataset of batches. Only numbers of rows go through it, and the arrays stay out of the graph."""
+    """Returns a Dataset of batches. Only numbers of rows go through it, and the arrays stay out of the graph."""
     from timberframe.data import Dataset
 
     flat = [*_named(features, "x").values(), *({} if labels is None else _named(labels, "y")).values()]

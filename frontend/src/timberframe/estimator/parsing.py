@@ -21,7 +21,7 @@ def classifier_parse_example_spec(
     label_default: Any = None,
     weight_column: Weights = None,
 ) -> dict[str, Any]:
-    """What `tf.parse_example` needs for the features of columns, one label in feature label_key, and a weight.
+    """Returns what `tf.parse_example` needs for the features of columns, one label in feature label_key, and a weight.
 
     label_default: of examples without one. weight_column: the feature with the weights, or a numeric_column of it.
     """

@@ -83,7 +83,9 @@ class RunConfig:
                 raise InvalidArgumentError(f"RunConfig: {name} is {value}; it must not be negative")
 
     def replace(self, **settings: Any) -> RunConfig:
-        """Another one with these settings; of the two for checkpoints, the one that is not given becomes None."""
+        """Returns another one with these settings; of the two for checkpoints, the one that
+        is not given becomes None.
+        """
         unknown = [name for name in settings if name not in _REPLACEABLE]
         if unknown:
             raise InvalidArgumentError(
@@ -101,7 +103,7 @@ class RunConfig:
 
 
 def _periods(steps: Any, secs: Any) -> tuple[int | None, float | None]:
-    """The steps and the seconds between checkpoints: 600 seconds where neither is given."""
+    """Returns the steps and the seconds between checkpoints: 600 seconds where neither is given."""
     if steps is _USE_DEFAULT and secs is _USE_DEFAULT:
         return None, 600
     return None if steps is _USE_DEFAULT else steps, None if secs is _USE_DEFAULT else secs

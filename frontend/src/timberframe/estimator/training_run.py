@@ -60,7 +60,7 @@ def train(spec: EstimatorSpec, config: RunConfig, given_hooks: Sequence[SessionR
 def _saver_hooks(
     spec: EstimatorSpec, config: RunConfig, hooks: Sequence[SessionRunHook], listeners: Any
 ) -> list[SessionRunHook]:
-    """The CheckpointSaverHook to add: none where the user has one; it, or the user's, gets the listeners."""
+    """Returns the CheckpointSaverHook to add: none where the user has one; it, or the user's, gets the listeners."""
     savers = [h for h in (*hooks, *spec.training_chief_hooks) if isinstance(h, CheckpointSaverHook)]
     added: list[SessionRunHook] = []
     if not savers and (config.save_checkpoints_secs or config.save_checkpoints_steps):

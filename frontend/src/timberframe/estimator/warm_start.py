@@ -20,7 +20,7 @@ class WarmStartSettings(NamedTuple):
 
     @classmethod
     def of(cls, given: Any) -> WarmStartSettings | None:
-        """The settings that an Estimator was given: settings, a path, or None."""
+        """Returns the settings that an Estimator was given: settings, a path, or None."""
         if given is None or isinstance(given, WarmStartSettings):
             return given
         if isinstance(given, str | os.PathLike):
@@ -31,5 +31,5 @@ class WarmStartSettings(NamedTuple):
         )
 
     def apply(self) -> None:
-        """Has the default graph's variables begin with these values."""
+        """Makes the default graph's variables begin with these values."""
         warm_start(*self)

@@ -53,7 +53,7 @@ class DenseColumn(FeatureColumn):
 
     @abstractmethod
     def dense(self, features: Features, trainable: bool = True) -> Tensor:
-        """The numbers: [batch, size], float32."""
+        """Returns the numbers: [batch, size], float32."""
 
 
 class CategoricalColumn(FeatureColumn):
@@ -66,15 +66,15 @@ class CategoricalColumn(FeatureColumn):
 
     @abstractmethod
     def ids(self, features: Features) -> Tensor:
-        """The numbers of the categories: [batch, at most], int64, with -1 where there is none."""
+        """Returns the numbers of the categories: [batch, at most], int64, with -1 where there is none."""
 
     def given(self, features: Features) -> Tensor:
-        """Where the examples have something, which may be no category: [batch, at most], bool."""
+        """Returns where the examples have something, which may be no category: [batch, at most], bool."""
         found: Tensor = apply_op("GreaterEqual", [self.ids(features), convert_to_tensor(0, int64)])
         return found
 
     def weights(self, features: Features) -> Tensor | None:
-        """How much each category counts: [batch, at most], float32; None where all count 1."""
+        """Returns how much each category counts: [batch, at most], float32; None where all count 1."""
         return None
 
 
@@ -112,7 +112,7 @@ class NumericColumn(Numbers, DenseColumn):
         return {self.key: FixedLenFeature(list(self.shape), self.dtype, default)}
 
     def dense(self, features: Features, trainable: bool = True) -> Tensor:
-        """The feature's elements, normalized."""
+        """Returns the feature's elements, normalized."""
         values = batched(feature(features, self.key), self.key)
         if values.dtype is string:
             raise InvalidArgumentError(f"numeric_column '{self.key}': the feature has strings; numbers are required")
@@ -121,7 +121,9 @@ class NumericColumn(Numbers, DenseColumn):
         return reshape(cast(values, float32), [self._examples(values), self.size])
 
     def _examples(self, values: Tensor) -> Any:
-        """How many examples values of rank 1 or more have; InvalidArgumentError where they are known not to fit."""
+        """Returns how many examples values of rank 1 or more have; InvalidArgumentError where
+        they are known not to fit.
+        """
         known = values.static_shape
         if known is not None and values.shape[1:].num_elements() not in (None, self.size):
             raise InvalidArgumentError(
@@ -161,7 +163,7 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
         return self.num_buckets
 
     def ids(self, features: Features) -> Tensor:
-        """The bucket of each element: how many boundaries are not above it."""
+        """Returns the bucket of each element: how many boundaries are not above it."""
         values = expand_dims(self.source_column.dense(features), -1)
         buckets = reduce_sum(cast(apply_op("GreaterEqual", [values, list(self.boundaries)]), int64), -1)
         offsets = [i * (len(self.boundaries) + 1) for i in range(self.source_column.size)]
@@ -169,7 +171,7 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
         return made
 
     def dense(self, features: Features, trainable: bool = True) -> Tensor:
-        """A 1 for each bucket."""
+        """Returns a 1 for each bucket."""
         return counts(self, features)
 
 
@@ -197,7 +199,7 @@ class IdentityColumn(CategoricalColumn):
         return {self.key: VarLenFeature(int64)}
 
     def ids(self, features: Features) -> Tensor:
-        """The feature itself; what is out of range becomes the default value, or is an error of the run."""
+        """Returns the feature itself; what is out of range becomes the default value, or is an error of the run."""
         values = matrix(features, self.key)
         if values.dtype is string or values.dtype.is_floating:
             raise InvalidArgumentError(
@@ -223,7 +225,7 @@ class IdentityColumn(CategoricalColumn):
 
 
 def feature(features: Features, key: str) -> Any:
-    """A feature by its name; NotFoundError that lists the others where there is none."""
+    """Returns a feature by its name; NotFoundError that lists the others where there is none."""
     if not isinstance(features, Mapping):
         raise InvalidTypeError(f"features are a {type(features).__name__}; feature columns require a dict of tensors")
     if key not in features:
@@ -234,7 +236,9 @@ def feature(features: Features, key: str) -> Any:
 
 
 def batched(given: Any, key: str) -> Tensor:
-    """A feature's values as a tensor; InvalidArgumentError where it is known to have no dimension for the batch."""
+    """Returns a feature's values as a tensor; InvalidArgumentError where it is known to have
+    no dimension for the batch.
+    """
     values = convert_to_tensor(given)
     if values.shape.ndims == 0:
         raise InvalidArgumentError(f"feature '{key}': has rank 0; [batch] or [batch, ...] is required")
@@ -242,13 +246,13 @@ def batched(given: Any, key: str) -> Tensor:
 
 
 def matrix(features: Features, key: str) -> Tensor:
-    """A feature as [batch, at most], with -1 or an empty string where a SparseTensor has nothing."""
+    """Returns a feature as [batch, at most], with -1 or an empty string where a SparseTensor has nothing."""
     values = cells(features, key)
     return values if values.shape.ndims == 2 else reshape(values, [-1, math.prod(values.shape.as_list()[1:])])
 
 
 def cells(features: Features, key: str, missing: Any = None) -> Tensor:
-    """A feature as a tensor of rank 2 or more.
+    """Returns a feature as a tensor of rank 2 or more.
 
     missing: what is where a SparseTensor has nothing, by default -1 or an empty string.
     """
@@ -266,7 +270,7 @@ def cells(features: Features, key: str, missing: Any = None) -> Tensor:
 
 
 def counts(column: CategoricalColumn, features: Features) -> Tensor:
-    """How often each example has each category, or the sum of its weights: [batch, num_buckets], float32."""
+    """Returns how often each example has each category, or the sum of its weights: [batch, num_buckets], float32."""
     hot = apply_op("OneHot", [column.ids(features), column.num_buckets, 1.0, 0.0])
     weights = column.weights(features)
     return reduce_sum(hot if weights is None else apply_op("Mul", [hot, expand_dims(weights, -1)]), 1)
@@ -279,7 +283,7 @@ def numeric_column(
     dtype: Any = float32,
     normalizer_fn: Callable[[Tensor], Any] | None = None,
 ) -> NumericColumn:
-    """A column of the numbers of a feature.
+    """Returns a column of the numbers of a feature.
 
     shape: of an example's. default_value: for examples that lack it. normalizer_fn: a function of the tensor.
     """
@@ -290,7 +294,9 @@ def numeric_column(
 
 
 def bucketized_column(source_column: NumericColumn, boundaries: Sequence[float]) -> BucketizedColumn:
-    """A column of the ranges between boundaries, in which numbers are; a boundary belongs to the range above it."""
+    """Returns a column of the ranges between boundaries, in which numbers are; a boundary
+    belongs to the range above it.
+    """
     if not isinstance(source_column, NumericColumn):
         raise InvalidTypeError(f"bucketized_column: source_column is {source_column!r}; a numeric_column is required")
     limits = tuple(float(b) for b in boundaries)
@@ -300,7 +306,7 @@ def bucketized_column(source_column: NumericColumn, boundaries: Sequence[float])
 
 
 def categorical_column_with_identity(key: str, num_buckets: int, default_value: int | None = None) -> IdentityColumn:
-    """A column of categories whose numbers the feature has. default_value: the number of those out of range."""
+    """Returns a column of categories whose numbers the feature has. default_value: the number of those out of range."""
     if num_buckets < 1:
         raise InvalidArgumentError(
             f"categorical_column_with_identity '{key}': num_buckets is {num_buckets}; it must be positive"

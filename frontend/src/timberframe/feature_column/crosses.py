@@ -55,7 +55,7 @@ class CrossedColumn(CategoricalColumn):
         return found
 
     def ids(self, features: Features) -> Tensor:
-        """The buckets of all combinations."""
+        """Returns the buckets of all combinations."""
         crossed = cross_hashed([_crossable(key, features) for key in self.leaves], self.hash_bucket_size, self.hash_key)
         made = sparse_tensor_to_dense(crossed, -1)
         made.set_shape([None, None])
@@ -63,7 +63,9 @@ class CrossedColumn(CategoricalColumn):
 
 
 def _crossable(key: Any, features: Features) -> Any:
-    """A feature's strings or integers as they are, or the numbers of a column's categories, of those that are given."""
+    """Returns a feature's strings or integers as they are, or the numbers of a column's
+    categories, of those that are given.
+    """
     if isinstance(key, str):
         given = feature(features, key)
         sparse = isinstance(given, SparseTensor | SparseTensorValue)
@@ -110,15 +112,15 @@ class WeightedColumn(CategoricalColumn):
         return {**spec, self.weight_feature_key: VarLenFeature(self.dtype)}
 
     def ids(self, features: Features) -> Tensor:
-        """The categories'."""
+        """Returns the categories'."""
         return self.categorical_column.ids(features)
 
     def given(self, features: Features) -> Tensor:
-        """The categories'."""
+        """Returns the categories'."""
         return self.categorical_column.given(features)
 
     def weights(self, features: Features) -> Tensor:
-        """The feature's numbers, 0 where there is none."""
+        """Returns the feature's numbers, 0 where there is none."""
         values = cells(features, self.weight_feature_key, 0)
         if values.dtype != self.dtype:
             raise InvalidArgumentError(
@@ -130,7 +132,7 @@ class WeightedColumn(CategoricalColumn):
 
 
 def crossed_column(keys: Sequence[Any], hash_bucket_size: int, hash_key: int | None = None) -> CrossedColumn:
-    """A column of the combinations of categories, as numbers below hash_bucket_size; TensorFlow's are the same.
+    """Returns a column of the combinations of categories, as numbers below hash_bucket_size; TensorFlow's are the same.
 
     keys: two at least: names of features of strings or integers, or columns of categories other than those by a hash,
     bucketized ones among them; the combinations of a crossed column are made again. hash_key: what the hashes begin
@@ -154,7 +156,7 @@ def crossed_column(keys: Sequence[Any], hash_bucket_size: int, hash_key: int | N
 def weighted_categorical_column(
     categorical_column: CategoricalColumn, weight_feature_key: str, dtype: Any = float32
 ) -> WeightedColumn:
-    """A column of categories that count as much as the numbers of a feature say, one for each category."""
+    """Returns a column of categories that count as much as the numbers of a feature say, one for each category."""
     kind = as_dtype(dtype)
     if not isinstance(categorical_column, CategoricalColumn):
         raise InvalidTypeError(

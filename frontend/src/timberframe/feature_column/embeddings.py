@@ -41,14 +41,14 @@ class _OfCategories(DenseColumn, SequenceColumn):
 
     @abstractmethod
     def _of(self, column: CategoricalColumn, features: Features, trainable: bool) -> Tensor:
-        """The numbers for a column's categories."""
+        """Returns the numbers for a column's categories."""
 
     def dense(self, features: Features, trainable: bool = True) -> Tensor:
-        """The numbers for the categories of each example."""
+        """Returns the numbers for the categories of each example."""
         return self._of(self.categorical_column, features, trainable)
 
     def sequence(self, features: Features, trainable: bool = True) -> tuple[Tensor, Tensor]:
-        """The numbers for the categories of each step."""
+        """Returns the numbers for the categories of each step."""
         column = self.categorical_column
         if not isinstance(column, SequenceCategoricalColumn):
             raise InvalidArgumentError(
@@ -110,7 +110,7 @@ class EmbeddingColumn(_OfCategories):
         return combined(self._weights(trainable), column, features, self.combiner, self.max_norm)
 
     def _weights(self, trainable: bool) -> Any:
-        """The variable ``embedding_weights``; that of a shared name is in a collection of this name."""
+        """Returns the variable ``embedding_weights``; that of a shared name is in a collection of this name."""
         shape = [self.categorical_column.num_buckets, self.dimension]
         known = [] if self.shared is None else get_collection(self.shared)
         if known:
@@ -132,7 +132,7 @@ class EmbeddingColumn(_OfCategories):
 def combined(
     weights: Any, column: CategoricalColumn, features: Features, combiner: str, max_norm: float | None = None
 ) -> Tensor:
-    """The rows of weights of each example's categories, combined; zeros where an example has none."""
+    """Returns the rows of weights of each example's categories, combined; zeros where an example has none."""
     ids, parts = column.ids(features), column.weights(features)
     given = cast(apply_op("GreaterEqual", [ids, convert_to_tensor(0, int64)]), float32)
     rows = gather(weights, apply_op("Maximum", [ids, convert_to_tensor(0, int64)]))
@@ -149,7 +149,9 @@ def combined(
 
 
 def indicator_column(categorical_column: CategoricalColumn) -> IndicatorColumn:
-    """A dense column that counts how often an example has each category, or adds the weights of categories up."""
+    """Returns a dense column that counts how often an example has each category, or adds the
+    weights of categories up.
+    """
     _check_categorical(categorical_column, "indicator_column")
     return IndicatorColumn(categorical_column)
 
@@ -164,7 +166,7 @@ def embedding_column(
     max_norm: float | None = None,
     trainable: bool = True,
 ) -> EmbeddingColumn:
-    """A dense column with a learned vector for each category.
+    """Returns a dense column with a learned vector for each category.
 
     combiner: how those of several are combined: mean, sqrtn or sum, with the categories' weights. initializer: a
     truncated normal of deviation 1/sqrt(dimension) if None. ckpt_to_load_from, tensor_name_in_ckpt: a checkpoint, and

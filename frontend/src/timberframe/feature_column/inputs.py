@@ -29,7 +29,7 @@ def input_layer(
     cols_to_vars: dict[Any, Any] | None = None,
     cols_to_output_tensors: dict[Any, Any] | None = None,
 ) -> Tensor:
-    """The numbers of dense columns side by side, by the order of the columns' names: [batch, sizes together].
+    """Returns the numbers of dense columns side by side, by the order of the columns' names: [batch, sizes together].
 
     features: tensors by name. weight_collections: collections that the variables join. trainable: whether embeddings
     are trained. cols_to_vars, cols_to_output_tensors: get the variables and the numbers of each column.
@@ -78,7 +78,7 @@ def linear_model(
     trainable: bool = True,
     cols_to_vars: dict[Any, Any] | None = None,
 ) -> Tensor:
-    """A linear function of columns, dense or categorical: [batch, units].
+    """Returns a linear function of columns, dense or categorical: [batch, units].
 
     Each column has a variable ``weights`` in a scope of its name, beside ``bias_weights``; all begin with zeros.
     sparse_combiner: how the weights of several categories are combined: sum, mean or sqrtn. cols_to_vars: gets the
@@ -127,7 +127,8 @@ def sequence_input_layer(
     weight_collections: Sequence[str] | None = None,
     trainable: bool = True,
 ) -> tuple[Tensor, Tensor]:
-    """The numbers of columns of sequences side by side, [batch, steps, sizes together], and the steps of each example.
+    """Returns the numbers of columns of sequences side by side, [batch, steps, sizes together], and
+    the steps of each example.
 
     feature_columns: a sequence_numeric_column, or an indicator_column or embedding_column of a
     sequence_categorical_column. Their numbers of steps, [batch], must be the same, else the run is an error. The others
@@ -151,7 +152,7 @@ def sequence_input_layer(
 
 
 def concatenate_context_input(context_input: Any, sequence_input: Any) -> Tensor:
-    """Numbers of examples beside those of each of their steps: [batch, steps, d0 + d1].
+    """Returns numbers of examples beside those of each of their steps: [batch, steps, d0 + d1].
 
     context_input: [batch, d1], float32. sequence_input: [batch, steps, d0], float32.
     """
@@ -168,7 +169,7 @@ def concatenate_context_input(context_input: Any, sequence_input: Any) -> Tensor
 
 
 def _sorted(columns: Any, owner: str) -> list[FeatureColumn]:
-    """The columns by name."""
+    """Returns the columns by name."""
     given = [columns] if isinstance(columns, FeatureColumn) else list(columns)
     for column in given:
         if not isinstance(column, FeatureColumn):
@@ -180,7 +181,7 @@ def _sorted(columns: Any, owner: str) -> list[FeatureColumn]:
 
 
 def make_parse_example_spec(feature_columns: Iterable[FeatureColumn]) -> dict[str, Any]:
-    """What `tf.parse_example` needs to give the features of these columns."""
+    """Returns what `tf.parse_example` needs to give the features of these columns."""
     found: dict[str, Any] = {}
     for column in _sorted(feature_columns, "make_parse_example_spec"):
         for key, how in column.parse_example_spec.items():

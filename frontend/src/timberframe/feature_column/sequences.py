@@ -45,7 +45,7 @@ class SequenceColumn(FeatureColumn):
 
     @abstractmethod
     def sequence(self, features: Features, trainable: bool = True) -> tuple[Tensor, Tensor]:
-        """The numbers [batch, steps, size], float32, and how many steps each example has, int64."""
+        """Returns the numbers [batch, steps, size], float32, and how many steps each example has, int64."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class SequenceCategoricalColumn(CategoricalColumn):
         return self.categorical_column.parse_example_spec
 
     def ids(self, features: Features) -> Tensor:
-        """An error: examples have steps, and no categories of their own."""
+        """Returns an error: examples have steps, and no categories of their own."""
         raise InvalidArgumentError(
             f"column '{self.name}': is of sequences; tf.contrib.feature_column.sequence_input_layer is required for "
             "it, or a categorical_column without sequence_"
@@ -87,7 +87,7 @@ class SequenceNumericColumn(Numbers, SequenceColumn):
         return {self.key: VarLenFeature(self.dtype)}
 
     def sequence(self, features: Features, trainable: bool = True) -> tuple[Tensor, Tensor]:
-        """The feature's numbers, normalized, and the numbers of steps."""
+        """Returns the feature's numbers, normalized, and the numbers of steps."""
         given = feature(features, self.key)
         made = {self.key: given if self.normalizer_fn is None else self.normalizer_fn(given)}
         values = cells(made, self.key, np.array(self.default_value, self.dtype.numpy))
@@ -104,7 +104,7 @@ def of_steps(
     dense: Callable[[CategoricalColumn, Features], Tensor],
     size: int,
 ) -> tuple[Tensor, Tensor]:
-    """What a function makes of the categories of each step: [batch, steps, size], and the numbers of steps.
+    """Returns what a function makes of the categories of each step: [batch, steps, size], and the numbers of steps.
 
     dense(column, features): [rows, size] of features whose rows are all steps of all examples.
     """
@@ -126,7 +126,9 @@ def _rows(values: Tensor) -> Tensor:
 
 
 def _present(given: Any, values: Tensor) -> Tensor:
-    """Where a feature has values: where a SparseTensor has elements, and where others have no -1 or empty string."""
+    """Returns where a feature has values: where a SparseTensor has elements, and where others
+    have no -1 or empty string.
+    """
     found: Tensor
     if hasattr(given, "dense_shape"):
         return sparse_to_dense(given.indices, given.dense_shape, True, False, validate_indices=False)
@@ -139,7 +141,7 @@ def _present(given: Any, values: Tensor) -> Tensor:
 
 
 def _lengths(present: Tensor) -> Tensor:
-    """One more than the position of the last step with a value, of each example."""
+    """Returns one more than the position of the last step with a value, of each example."""
     sizes: Any = shape(present, out_type=int64)
     steps = (
         present if present.shape.ndims == 2 else apply_op("Any", [present, list(range(2, present.shape.ndims or 2))])
@@ -155,7 +157,7 @@ def sequence_numeric_column(
     dtype: Any = float32,
     normalizer_fn: Callable[[Any], Any] | None = None,
 ) -> SequenceNumericColumn:
-    """A column of steps of numbers, of a feature that is a SparseTensor [batch, any length].
+    """Returns a column of steps of numbers, of a feature that is a SparseTensor [batch, any length].
 
     shape: of a step's numbers, which come one after the other. default_value: for missing ones. normalizer_fn: a
     function of the feature as it is given.

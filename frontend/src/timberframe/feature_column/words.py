@@ -44,11 +44,11 @@ class VocabularyColumn(CategoricalColumn):
         return {self.key: VarLenFeature(self.dtype)}
 
     def given(self, features: Features) -> Tensor:
-        """Where there is a word, of the vocabulary or not."""
+        """Returns where there is a word, of the vocabulary or not."""
         return _given(matrix(features, self.key))
 
     def ids(self, features: Features) -> Tensor:
-        """The numbers of the words in the vocabulary."""
+        """Returns the numbers of the words in the vocabulary."""
         words = matrix(features, self.key)
         if (words.dtype is string) != (self.dtype is string):
             raise InvalidArgumentError(
@@ -86,7 +86,7 @@ class HashColumn(CategoricalColumn):
         return {self.key: VarLenFeature(self.dtype)}
 
     def ids(self, features: Features) -> Tensor:
-        """The buckets of the words, or of numbers as texts."""
+        """Returns the buckets of the words, or of numbers as texts."""
         words = matrix(features, self.key)
         texts = words if words.dtype is string else as_string(words)
         hashed = apply_op("StringToHashBucketFast", [texts], {"num_buckets": self.hash_bucket_size})
@@ -94,7 +94,7 @@ class HashColumn(CategoricalColumn):
 
 
 def _where_given(words: Tensor, numbers: Any) -> Tensor:
-    """The numbers, and -1 where there is no word: an empty one, or the number -1."""
+    """Returns the numbers, and -1 where there is no word: an empty one, or the number -1."""
     chosen: Tensor = apply_op("SelectV2", [_given(words), numbers, convert_to_tensor(-1, int64)])
     return chosen
 
@@ -108,7 +108,7 @@ def _given(words: Tensor) -> Tensor:
 def categorical_column_with_vocabulary_list(
     key: str, vocabulary_list: Sequence[Any], dtype: Any = None, default_value: int = -1, num_oov_buckets: int = 0
 ) -> VocabularyColumn:
-    """A column of categories by a list of words, or of integers.
+    """Returns a column of categories by a list of words, or of integers.
 
     Words that are not in it are none, or have the number default_value, or that of one of num_oov_buckets by a hash.
     """
@@ -130,7 +130,7 @@ def categorical_column_with_vocabulary_file(
     default_value: int | None = None,
     dtype: Any = string,
 ) -> VocabularyColumn:
-    """A column of categories by a file with a word in each line, of which the first vocabulary_size count."""
+    """Returns a column of categories by a file with a word in each line, of which the first vocabulary_size count."""
     try:
         with open(vocabulary_file, encoding="utf-8") as file:
             words: list[Any] = [line.rstrip("\r\n") for line in file][:vocabulary_size]
@@ -143,7 +143,9 @@ def categorical_column_with_vocabulary_file(
 
 
 def categorical_column_with_hash_bucket(key: str, hash_bucket_size: int, dtype: Any = string) -> HashColumn:
-    """A column of categories whose numbers are hashes of words, or of integers as texts; TensorFlow's are the same."""
+    """Returns a column of categories whose numbers are hashes of words, or of integers as texts;
+    TensorFlow's are the same.
+    """
     if hash_bucket_size < 1:
         raise InvalidArgumentError(
             f"categorical_column_with_hash_bucket '{key}': hash_bucket_size is {hash_bucket_size}; it must be positive"

@@ -17,17 +17,17 @@ _VARIABLES = ("Variable", "VariableV2", "AutoReloadVariable", "VarHandleOp", "Re
 
 
 def as_graph_def(given: Any, caller: str) -> Any:
-    """The GraphDef; InvalidTypeError for anything else."""
+    """Returns the GraphDef; InvalidTypeError for anything else."""
     return messages.as_message(given, messages.GraphDef, f"{caller}: graph_def")
 
 
 def node_of(name: str) -> str:
-    """The node that an input names."""
+    """Returns the node that an input names."""
     return name.removeprefix("^").partition(":")[0]
 
 
 def extract_sub_graph(graph_def: Any, dest_nodes: Iterable[str]) -> Any:
-    """The GraphDef of those nodes that dest_nodes need, themselves included, in the order of the given one.
+    """Returns the GraphDef of those nodes that dest_nodes need, themselves included, in the order of the given one.
 
     Raises InvalidArgumentError where it lacks one of dest_nodes.
     """
@@ -52,7 +52,8 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Iterable[str]) -> Any:
 
 
 def remove_training_nodes(input_graph: Any, protected_nodes: Sequence[str] | None = None) -> Any:
-    """The GraphDef without CheckNumerics, and without Identity and StopGradient where no control edge needs them.
+    """Returns the GraphDef without CheckNumerics, and without Identity and StopGradient where
+    no control edge needs them.
 
     protected_nodes: names of nodes that stay.
     """
@@ -90,7 +91,7 @@ def _source(name: str, spliced: dict[str, str]) -> str:
 
 
 def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
-    """Whether TensorFlow runs a node on the CPU: constants of strings and int32, and some ops of int32.
+    """Returns whether TensorFlow runs a node on the CPU: constants of strings and int32, and some ops of int32.
 
     node: an Operation or a NodeDef. pin_variables_on_cpu: variables, too.
     """
@@ -107,5 +108,5 @@ def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
 
 
 def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> TensorShape:
-    """The static shape of a tensor of a graph, of the first output where the name has no number."""
+    """Returns the static shape of a tensor of a graph, of the first output where the name has no number."""
     return graph.get_tensor_by_name(input_name if ":" in input_name else f"{input_name}:0").shape

@@ -45,7 +45,8 @@ def convert_variables_to_constants(
     variable_names_whitelist: Iterable[str] | None = None,
     variable_names_blacklist: Iterable[str] | None = None,
 ) -> Any:
-    """The part of a GraphDef that output_node_names need, with the values of a session's variables as constants.
+    """Returns the part of a GraphDef that output_node_names need, with the values of a
+    session's variables as constants.
 
     variable_names_whitelist: the only variables to convert; variable_names_blacklist: those to leave. Raises
     FailedPreconditionError where a variable has no value, InvalidArgumentError where the part changes one.
@@ -81,7 +82,7 @@ class _Frozen:
         self._add_functions(given)
 
     def _add_functions(self, given: Any) -> None:
-        """The functions that the new graph still calls."""
+        """Adds the functions that the new graph still calls."""
         held = {**self._functions, **self._made}
         waiting, wanted = list(self.definition.node), set()
         while waiting:
@@ -158,7 +159,7 @@ class _Frozen:
                 held[f"{node.name}:output:{i}" if function else f"{node.name}:{i}" if i else node.name] = kind
 
     def _function(self, name: str, kinds: Mapping[int, _Kind]) -> str:
-        """The name of a function like this one that gets values where it has got handles."""
+        """Returns the name of a function like this one that gets values where it has got handles."""
         marks = "_".join(map(str, sorted(kinds)))
         made_name = f"{name}_frozen_{marks}"
         if made_name in self._made:
@@ -187,7 +188,7 @@ class _Frozen:
 
 
 def _references(name: str, function: bool) -> list[str]:
-    """How nodes refer to the outputs of one that gives a tensor on."""
+    """Returns how nodes refer to the outputs of one that gives a tensor on."""
     if function:
         return [f"{name}:{output}:0" for output in ("output", "output_false", "output_true")]
     return [name, f"{name}:1"]

@@ -84,11 +84,15 @@ class Accumulator:
             self._changed.notify_all()
 
     def _any_order(self) -> bool:
-        """Whether the order of the sum does not matter: of integers, and of two, as the last take has asked for."""
+        """Returns whether the order of the sum does not matter: of integers, and of two, as
+        the last take has asked for.
+        """
         return self.dtype.is_integer or 0 < self._required <= 2
 
     def take(self, required: int, cancel: CancelToken) -> list[np.ndarray]:
-        """What has been added, as soon as there are as many; raises what cancels the run, and then takes nothing."""
+        """Returns what has been added, as soon as there are as many; raises what cancels the
+        run, and then takes nothing.
+        """
         with self._changed:
             self._required = required
             cancel.wait_for(self._changed, lambda: self.count >= required)
@@ -102,12 +106,12 @@ class Accumulator:
             return taken
 
     def _compared(self, a: Any, b: Any) -> int:
-        """Which of two gradients is added first: below 0 for a; 0 where they are equal."""
+        """Returns which of two gradients is added first: below 0 for a; 0 where they are equal."""
         found = (_compared_bytes(x, y) for x, y in zip(self._arrays(a), self._arrays(b), strict=True))
         return next((order for order in found if order), 0)
 
     def set_step(self, step: int) -> None:
-        """What was added stays."""
+        """Sets the step; what was added stays."""
         with self._changed:
             if step < self.step:
                 logging.warning("%s: its step is set to %d, and was %d", self, step, self.step)
@@ -177,7 +181,7 @@ class SparseAccumulator(Accumulator):
 
 
 def _compared_bytes(a: np.ndarray, b: np.ndarray) -> int:
-    """The order of two arrays by their sizes, then by their first bytes that differ."""
+    """Returns the order of two arrays by their sizes, then by their first bytes that differ."""
     if a.nbytes != b.nbytes:
         return a.nbytes - b.nbytes
     x, y = (np.ascontiguousarray(v).reshape(-1).view(np.uint8) for v in (a, b))
@@ -224,7 +228,9 @@ def _make(call: HostCall, kind: type[Accumulator]) -> list[Any]:
 
 
 def _of(call: HostCall, kind: type[Accumulator] = Accumulator) -> Accumulator:
-    """The accumulator that the handle means, which must be of a kind and, where the op has one, of its dtype."""
+    """Returns the accumulator that the handle means, which must be of a kind and, where the
+    op has one, of its dtype.
+    """
     found = resource_of(call, Accumulator)
     dtype = call.attrs.get("dtype", found.dtype)
     if not isinstance(found, kind) or (kind is Accumulator and isinstance(found, SparseAccumulator)):

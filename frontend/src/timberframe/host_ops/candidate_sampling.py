@@ -28,7 +28,7 @@ class RandomWords:
         self._lock = threading.Lock()
 
     def take(self, blocks: int) -> Philox:
-        """The generator for one run, which takes as many blocks of four 32-bit numbers."""
+        """Returns the generator for one run, which takes as many blocks of four 32-bit numbers."""
         with self._lock:
             now = self._philox
             self._philox = now.skip(blocks)
@@ -36,14 +36,14 @@ class RandomWords:
 
 
 def words(philox: Philox) -> Iterator[int]:
-    """The 32-bit numbers of a generator."""
+    """Yields the 32-bit numbers of a generator."""
     while True:
         yield from philox.numbers(256).tolist()
         philox = philox.skip(64)
 
 
 def _double(words: Iterator[int]) -> float:
-    """A number in [0, 1) from two words: 52 bits, the upper ones first."""
+    """Returns a number in [0, 1) from two words: 52 bits, the upper ones first."""
     high, low = next(words), next(words)
     return ((high & 0xFFFFF) << 32 | low) / 2**52
 
@@ -58,7 +58,7 @@ def _uniform(most: int, words: Iterator[int]) -> Callable[[], int]:
 
 
 def _below(most: int, words: Iterator[int], bits: int = 64) -> int:
-    """An integer below `most`, each equally probable: the least words, which would favour some, are left out.
+    """Returns an integer below `most`, each equally probable: the least words, which would favour some, are left out.
 
     bits: of a word, 64 or 32.
     """
@@ -146,7 +146,7 @@ class Unigrams:
         self._own, self._alias = own.astype(np.float32), alias
 
     def draw(self, words: Iterator[int]) -> int:
-        """A class."""
+        """Returns a class."""
         fraction = np.float32((next(words) & 0x7FFFFF) / 2**23)
         k = _below(len(self._own), words, 32)
         return k if fraction < self._own[k] else int(self._alias[k])
@@ -158,7 +158,7 @@ class Unigrams:
 
 
 def _weights(call: HostCall) -> np.ndarray:
-    """The weights that the attrs give, those of the shard alone."""
+    """Returns the weights that the attrs give, those of the shard alone."""
     attrs = call.attrs
     given = [float(w) for w in attrs["unigrams"]]
     if bool(given) == bool(attrs["vocab_file"]):

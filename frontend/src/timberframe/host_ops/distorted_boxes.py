@@ -26,19 +26,21 @@ class _Box(NamedTuple):
         return float((self.x1 - self.x0) * (self.y1 - self.y0))
 
     def common(self, other: _Box) -> float:
-        """The area that both have."""
+        """Returns the area that both have."""
         width = min(self.x1, other.x1) - max(self.x0, other.x0)
         height = min(self.y1, other.y1) - max(self.y0, other.y0)
         return float(width * height) if width > 0 and height > 0 else 0.0
 
 
 def _unit(numbers: Iterator[int]) -> np.float32:
-    """A float in [0, 1) of 23 bits."""
+    """Returns a float in [0, 1) of 23 bits."""
     return _F(np.array([(127 << 23) | (next(numbers) & 0x7FFFFF)], np.uint32).view(_F)[0] - _F(1))
 
 
 def _below(most: int, numbers: Iterator[int]) -> int:
-    """An integer below `most`, each equally probable: the least numbers, which would favour some, are left out."""
+    """Returns an integer below `most`, each equally probable: the least numbers, which would
+    favour some, are left out.
+    """
     if most & (most - 1) == 0:
         return next(numbers) & (most - 1)
     least = (2**32 - 1) % most + 1
@@ -50,7 +52,7 @@ def _below(most: int, numbers: Iterator[int]) -> int:
 def _drawn(
     width: int, height: int, low: np.float32, high: np.float32, ratio: np.float32, numbers: Iterator[int]
 ) -> _Box | None:
-    """A box of this ratio whose area lies between those given; None where none fits."""
+    """Returns a box of this ratio whose area lies between those given; None where none fits."""
     if high <= 0 or ratio <= 0 or width <= 0 or height <= 0 or low > high:
         return None
     least, most = _F(_F(low * width) * height), _F(_F(high * width) * height)

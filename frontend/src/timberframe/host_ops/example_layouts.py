@@ -43,12 +43,12 @@ class Layout:
         self._wanted = self._bytes & wanted
 
     def fits(self, rows: np.ndarray) -> np.ndarray:
-        """Which rows, the bytes of Examples as long as this one, have the layout."""
+        """Returns which rows, the bytes of Examples as long as this one, have the layout."""
         found: np.ndarray = ((rows & self._mask) == self._wanted).all(1)
         return found
 
     def values(self, key: bytes, rows: np.ndarray) -> np.ndarray:
-        """The values of a feature, in rows."""
+        """Returns the values of a feature, in rows."""
         kind, ranges = self.fields[key]
         if kind == "string":
             made: np.ndarray = np.empty((len(rows), len(ranges)), object)
@@ -64,7 +64,7 @@ class Layout:
         return _integers(part, self._bytes[begin:end])
 
     def _parts(self, begin: int, end: int, number: int) -> list[tuple[int, int]]:
-        """The ranges of a field that is all that a message has, once or several times."""
+        """Returns the ranges of a field that is all that a message has, once or several times."""
         found = []
         while begin < end:
             tag, begin = self._integer(begin)
@@ -80,7 +80,7 @@ class Layout:
         return found
 
     def _integer(self, at: int) -> tuple[int, int]:
-        """A number of a message, and where the next thing begins."""
+        """Returns a number of a message, and where the next thing begins."""
         text, value, shift = self._text, 0, 0
         while True:
             if at >= len(text) or shift > 63:
@@ -113,7 +113,7 @@ class Layout:
 
 
 def _integers(rows: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """The numbers of rows whose bytes go on where those of `like` do."""
+    """Returns the numbers of rows whose bytes go on where those of `like` do."""
     ends = np.flatnonzero(like < 0x80)
     if len(ends) == len(like):
         return rows.astype(np.int64)

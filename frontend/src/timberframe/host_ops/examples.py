@@ -44,7 +44,7 @@ def parsed(
     sparse: Iterable[tuple[bytes, DType]],
     dense: Iterable[tuple[bytes, DType, Shape, np.ndarray]],
 ) -> list[np.ndarray]:
-    """The indices, values and shapes of the features in `sparse`, then the values of those in `dense`.
+    """Returns the indices, values and shapes of the features in `sparse`, then the values of those in `dense`.
 
     sparse: keys and dtypes. dense: keys, dtypes, shapes and defaults. single: whether there is no axis of a batch.
     """
@@ -56,7 +56,7 @@ def parsed(
 def _together(
     call: HostCall, texts: list[bytes], keys: list[bytes], defaults: Sequence[np.ndarray]
 ) -> list[np.ndarray]:
-    """The features of Examples of few layouts."""
+    """Returns the features of Examples of few layouts."""
     attrs = call.attrs
     shapes = [[d for d in shape or () if d is not None] for shape in attrs["dense_shapes"]]
     counts = [int(np.prod(sizes, dtype=np.int64)) for sizes in shapes]
@@ -65,7 +65,7 @@ def _together(
 
 
 def labelled_messages(call: HostCall, kind: type, serialized: np.ndarray, names: np.ndarray) -> list[tuple[str, Any]]:
-    """What each message is called in errors, by its name if there are names, and the message."""
+    """Returns what each message is called in errors, by its name if there are names, and the message."""
     known = [name.decode() for name in names.reshape(-1).tolist()]
     labels = [f"example '{known[i]}'" if i < len(known) else f"example {i}" for i in range(serialized.size)]
     try:
@@ -76,7 +76,7 @@ def labelled_messages(call: HostCall, kind: type, serialized: np.ndarray, names:
 
 
 def _values(call: HostCall, example: tuple[str, Any], key: str, dtype: DType) -> list[Any] | None:
-    """The values of a feature; None where the Example has none."""
+    """Returns the values of a feature; None where the Example has none."""
     label, features = example
     if key not in features:
         return None
@@ -108,7 +108,7 @@ def _dense(
     call: HostCall, examples: list[tuple[str, Any]], key: str, dtype: DType, shape: Shape, default: np.ndarray,
     single: bool,
 ) -> np.ndarray:  # fmt: skip
-    """A feature of this shape, with its default where an Example has none."""
+    """Returns a feature of this shape, with its default where an Example has none."""
     sizes = shape or ()
     if sizes and sizes[0] is None:
         return _sequences(call, examples, key, dtype, sizes[1:], default, single)

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def resource_of(call: HostCall, kind: type[T], index: int = 0) -> T:
-    """The resource of a kind that a handle of the call means; FailedPreconditionError where it was not made."""
+    """Returns the resource of a kind that a handle of the call means; FailedPreconditionError where it was not made."""
     key = call.handle(index)
     found = call.resources.find(key)
     if isinstance(found, Elsewhere):

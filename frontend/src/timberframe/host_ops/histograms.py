@@ -13,7 +13,7 @@ from timberframe_core.graphdef import messages
 
 @functools.cache
 def _limits() -> np.ndarray:
-    """The upper limits of the buckets."""
+    """Returns the upper limits of the buckets."""
     rising, limit = [], 1e-12
     while limit < 1e20:
         rising.append(limit)
@@ -23,7 +23,7 @@ def _limits() -> np.ndarray:
 
 
 def histogram_of(values: np.ndarray) -> Any:
-    """The HistogramProto of finite float64 numbers; a run of empty buckets is one bucket."""
+    """Returns the HistogramProto of finite float64 numbers; a run of empty buckets is one bucket."""
     limits = _limits()
     found = np.minimum(np.searchsorted(limits, values, side="right"), len(limits) - 1)
     counts = np.bincount(found, minlength=len(limits)).astype(np.float64)

@@ -17,7 +17,7 @@ _CHROMA = {True: 2, False: 0}  # Pillow's numbers of 4:2:0 and 4:4:4
 
 
 def _pillow(call: HostCall) -> AbstractContextManager[None]:
-    """A block that imports Pillow; see `extra`."""
+    """Returns a block that imports Pillow; see `extra`."""
     return extra("images", f"{call.op} '{call.name}'")
 
 
@@ -29,7 +29,7 @@ def _contents(call: HostCall) -> bytes:
 
 
 def _opened(call: HostCall, kinds: tuple[str, ...]) -> Any:
-    """The picture, of one of these kinds; InvalidArgumentError for anything else."""
+    """Returns the picture, of one of these kinds; InvalidArgumentError for anything else."""
     with _pillow(call):
         from PIL import Image, UnidentifiedImageError  # takes long to import
 
@@ -56,7 +56,7 @@ def _pixels(picture: Any, channels: int) -> np.ndarray:
 
 
 def _deep(picture: Any, channels: int) -> np.ndarray:
-    """The same as uint16: 16 bits of a channel where the picture has them, else 8 bits as the upper ones."""
+    """Returns the same as uint16: 16 bits of a channel where the picture has them, else 8 bits as the upper ones."""
     if picture.mode.startswith("I;16") and channels in (0, 1):
         return np.asarray(picture, np.uint16)[..., None]
     return _pixels(picture, channels).astype(np.uint16) * 257

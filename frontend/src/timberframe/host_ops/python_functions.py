@@ -47,7 +47,7 @@ _lock = threading.Lock()
 
 
 def token_of(function: Callable[..., Any], graph: Graph) -> str:
-    """The token by which nodes of a graph call a function, which lives as long as the graph."""
+    """Returns the token by which nodes of a graph call a function, which lives as long as the graph."""
     held = _Function(function)
     with _lock:
         token = f"pyfunc_{next(_numbers)}"
@@ -57,7 +57,7 @@ def token_of(function: Callable[..., Any], graph: Graph) -> str:
 
 
 def function_of(token: str) -> Callable[..., Any]:
-    """The function that nodes call by a token; NotFoundError where this process has none."""
+    """Returns the function that nodes call by a token; NotFoundError where this process has none."""
     held = _by_token.get(token)
     if held is None:
         raise NotFoundError(
@@ -81,7 +81,7 @@ def _call(call: HostCall) -> list[np.ndarray]:
 
 
 def _outputs(call: HostCall, made: Any) -> list[np.ndarray]:
-    """What the function returned as arrays; InvalidArgumentError unless number and dtypes are as declared."""
+    """Returns what the function returned as arrays; InvalidArgumentError unless number and dtypes are as declared."""
     values = list(made) if isinstance(made, list | tuple) else [] if made is None else [made]
     if len(values) != len(call.dtypes):
         raise call.error(f"the function returned {len(values)} values; {len(call.dtypes)} are required")

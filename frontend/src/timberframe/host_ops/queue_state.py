@@ -66,11 +66,11 @@ class Queue:
         self._elements.extendleft(reversed(elements))
 
     def _ready(self) -> int:
-        """How many elements may be taken now."""
+        """Returns how many elements may be taken now."""
         return len(self)
 
     def join(self, elements: Sequence[Element]) -> list[np.ndarray]:
-        """Elements as the rows of one array for each component."""
+        """Returns elements as the rows of one array for each component."""
         return [_rows([e[i] for e in elements], d, self._row_shape(i)) for i, d in enumerate(self.dtypes)]
 
     def _row_shape(self, i: int) -> tuple[int, ...]:

@@ -60,7 +60,7 @@ def _make_priority(call: HostCall) -> list[Any]:
 
 
 def _on_queue(work: Callable[[HostCall, Queue], list[Any]]) -> Callable[[HostCall], list[Any]]:
-    """A host op of what is done with the queue that the handle means."""
+    """Returns a host op of what is done with the queue that the handle means."""
 
     def run(call: HostCall) -> list[Any]:
         queue = resource_of(call, Queue)

@@ -98,7 +98,7 @@ class Reader:
             raise
 
     def state(self) -> bytes:
-        """A ReaderBaseState message; UnimplementedError for readers that may be inside a file."""
+        """Returns a ReaderBaseState message; UnimplementedError for readers that may be inside a file."""
         self._check_saves()
         numbers = (self._started, self.finished, self.produced)
         fields = [bytes([8 * (i + 1)]) + _varint(n) for i, n in enumerate(numbers) if n]
@@ -160,7 +160,7 @@ def _fields(reader: Reader, state: bytes) -> tuple[list[int], bytes]:
 
 
 def _checked(work: bytes, records: Iterator[Record]) -> Iterator[Record]:
-    """The records, with errors of the file system as ours."""
+    """Yields the records, with errors of the file system as ours."""
     try:
         yield from records
     except OSError as e:
@@ -173,17 +173,17 @@ def _checked(work: bytes, records: Iterator[Record]) -> Iterator[Record]:
 
 
 def whole_files(work: bytes) -> Iterator[Record]:
-    """The whole file as one record, its name the key."""
+    """Yields the whole file as one record, its name the key."""
     yield work, Path(os.fsdecode(work)).read_bytes()
 
 
 def identities(work: bytes) -> Iterator[Record]:
-    """What the queue gave, as key and record."""
+    """Yields what the queue gave, as key and record."""
     yield work, work
 
 
 def text_lines(skip: int) -> Records:
-    """The lines of a file without their ends, after `skip` of them; keys are `file:line`, counted from 1."""
+    """Returns the lines of a file without their ends, after `skip` of them; keys are `file:line`, counted from 1."""
 
     def records(work: bytes) -> Iterator[Record]:
         with open(os.fsdecode(work), "rb") as file:
@@ -195,7 +195,7 @@ def text_lines(skip: int) -> Records:
 
 
 def tf_records(compression: str) -> Records:
-    """The records of a TFRecord file; keys are `file:byte`, where the record begins."""
+    """Returns the records of a TFRecord file; keys are `file:byte`, where the record begins."""
 
     def records(work: bytes) -> Iterator[Record]:
         at = 0

@@ -82,7 +82,7 @@ def _read_up_to(call: HostCall) -> list[Any]:
 
 
 def _queue(call: HostCall) -> Queue:
-    """The queue of the second handle, whose elements must be names of files."""
+    """Returns the queue of the second handle, whose elements must be names of files."""
     queue = resource_of(call, Queue, 1)
     if queue.dtypes != [string]:
         held = [d.name for d in queue.dtypes]

@@ -51,7 +51,7 @@ def _parse(call: HostCall) -> list[np.ndarray]:
 
 
 def _all_steps(call: HostCall, lists: list[tuple[str, Any]], key: str, dtype: DType, may_lack: bool) -> list[Steps]:
-    """The steps of a sequence in each message."""
+    """Returns the steps of a sequence in each message."""
     wanted, made = VALUE_KINDS[dtype.name], []
     for label, features in lists:
         if key not in features and not may_lack:

@@ -41,7 +41,7 @@ class Table:
                 raise InvalidArgumentError(f"{what} are {given.name}; {self} has {held.name}")
 
     def find(self, keys: np.ndarray, default: np.ndarray) -> np.ndarray:
-        """The values of keys; default: for those that are missing, one value or one for each key."""
+        """Returns the values of keys; default: for those that are missing, one value or one for each key."""
         if not self.filled:
             raise FailedPreconditionError(f"{self} is not initialized; run tf.tables_initializer() first")
         wanted = (*keys.shape, *self.shape)
@@ -92,7 +92,7 @@ class Table:
                 self._entries.pop(key, None)
 
     def export(self) -> tuple[np.ndarray, np.ndarray]:
-        """All keys and values."""
+        """Returns all keys and values."""
         with self._lock:
             items = list(self._entries.items())
         keys, values = np.empty(len(items), self.keys.numpy), np.empty((len(items), *self.shape), self.values.numpy)
@@ -135,7 +135,7 @@ def _make(call: HostCall) -> list[Any]:
 
 
 def _on_table(work: Callable[[HostCall, Table], list[Any]]) -> Callable[[HostCall], list[Any]]:
-    """A host op of what is done with the table that the handle means."""
+    """Returns a host op of what is done with the table that the handle means."""
 
     def run(call: HostCall) -> list[Any]:
         table = resource_of(call, Table)

@@ -23,22 +23,22 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
 
 
 def exists(path: Any) -> bool:
-    """Whether there is a file or folder of this name."""
+    """Returns whether there is a file or folder of this name."""
     return _old.Exists(path)
 
 
 def glob(pattern: Any) -> list[str]:
-    """The names that a pattern, or any of several, matches."""
+    """Returns the names that a pattern, or any of several, matches."""
     return _old.Glob(pattern)
 
 
 def isdir(path: Any) -> bool:
-    """Whether there is a folder of this name."""
+    """Returns whether there is a folder of this name."""
     return _old.IsDirectory(path)
 
 
 def listdir(path: Any) -> list[str]:
-    """The names in a folder."""
+    """Returns the names in a folder."""
     return _old.ListDirectory(path)
 
 
@@ -68,7 +68,7 @@ def rmtree(path: Any) -> None:
 
 
 def stat(path: Any) -> Any:
-    """Size and time of a file; see `tf.gfile.Stat`."""
+    """Returns the size and time of a file; see `tf.gfile.Stat`."""
     return _old.Stat(path)
 
 

@@ -148,7 +148,7 @@ class Layer(Trackable):
         raise NotImplementedError
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
-        """The shape of the output for the shape of an input."""
+        """Returns the shape of the output for the shape of an input."""
         raise NotImplementedError
 
     def add_weight(
@@ -163,7 +163,7 @@ class Layer(Trackable):
         use_resource: bool | None = None,
         partitioner: Any = None,
     ) -> Variable:
-        """A variable of the layer, or with reuse the one that exists; to be called in `build`."""
+        """Returns a variable of the layer, or with reuse the one that exists; to be called in `build`."""
         owner = f"layer '{self.name}', variable '{name}'"
         initializer, regularizer, constraint = weight_functions(owner, initializer, regularizer, constraint)
         recorded = None if regularizer is None else functools.partial(self._record_loss, regularizer)
@@ -266,7 +266,7 @@ class Layer(Trackable):
 
 
 def known_size(layer: str, shape: Any, axis: int) -> int:
-    """The size of a shape along an axis; InvalidArgumentError where it is unknown."""
+    """Returns the size of a shape along an axis; InvalidArgumentError where it is unknown."""
     sizes = TensorShape(shape).as_tuple()
     size = None if sizes is None else sizes[axis]
     if size is None:
@@ -277,6 +277,6 @@ def known_size(layer: str, shape: Any, axis: int) -> int:
 
 
 def _small_letters(name: str) -> str:
-    """The name of a class in small letters: `MaxPooling2D` is `max_pooling2d`."""
+    """Returns the name of a class in small letters: `MaxPooling2D` is `max_pooling2d`."""
     split = re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", split).lower()

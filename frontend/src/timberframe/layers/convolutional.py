@@ -67,14 +67,14 @@ class Convolution(KernelLayer):
         return LAYOUTS[self.rank][self.channels_first]
 
     def input_channels(self, input_shape: Any) -> int:
-        """The number of channels, which every later input must have, too."""
+        """Returns the number of channels, which every later input must have, too."""
         axis = 1 if self.channels_first else -1
         channels = known_size(self.name, input_shape, axis)
         self.input_spec = InputSpec(ndim=self.rank + 2, axes={axis: channels})
         return channels
 
     def kernel_shape(self, channels: int) -> list[int]:
-        """The shape of the kernel for inputs of so many channels."""
+        """Returns the shape of the kernel for inputs of so many channels."""
         return [*self.kernel_size, channels, self.filters]
 
     def build(self, input_shape: Any) -> None:
@@ -86,7 +86,7 @@ class Convolution(KernelLayer):
         return self.finish(self.convolve(inputs), "NCHW" if self.channels_first else "NHWC")
 
     def convolve(self, inputs: Tensor) -> Tensor:
-        """The convolution without bias and activation."""
+        """Returns the convolution without bias and activation."""
         if self.rank == 1:
             return nn_conv1d(
                 inputs, self.kernel, self.strides[0], self.padding, data_format=self.layout,

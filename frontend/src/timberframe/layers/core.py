@@ -138,5 +138,5 @@ def dropout(
     training: Any = False,
     name: str | None = None,
 ) -> Any:
-    """A `Dropout` layer, made and called on `inputs`. training: a bool or a scalar tensor."""
+    """Returns a `Dropout` layer, made and called on `inputs`. training: a bool or a scalar tensor."""
     return Dropout(rate, noise_shape, seed, name)(inputs, training=training)

@@ -10,7 +10,7 @@ from timberframe.layers.base import Layer
 
 
 def layer_function(layer: type[Layer], name: str) -> Callable[..., Any]:
-    """A function that makes a layer and calls it on its first argument, `inputs`.
+    """Returns a function that makes a layer and calls it on its first argument, `inputs`.
 
     It takes the arguments of the class, and after them `reuse`: whether variables of the scope `name` are used again.
     """

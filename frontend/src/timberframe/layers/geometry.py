@@ -14,7 +14,7 @@ LAYOUTS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 
 
 def sizes_of(value: Any, rank: int, what: str) -> tuple[int, ...]:
-    """One integer for each spatial axis, from as many or one for all; a shape will do, and sizes of one."""
+    """Returns one integer for each spatial axis, from as many or one for all; a shape will do, and sizes of one."""
     parts = tuple(value) if isinstance(value, list | tuple | TensorShape | np.ndarray) else (value,) * rank
     given = tuple(-1 if isinstance(v, bool) else _integer(v) for v in parts)
     if len(given) != rank or min(given) < 1:
@@ -25,7 +25,7 @@ def sizes_of(value: Any, rank: int, what: str) -> tuple[int, ...]:
 
 
 def _integer(value: Any) -> int:
-    """An integer of any type, else -1."""
+    """Returns an integer of any type, else -1."""
     try:
         return operator.index(value)
     except (TypeError, ValueError):
@@ -40,7 +40,7 @@ def padding_of(value: str) -> str:
 
 
 def channels_first(data_format: str) -> bool:
-    """Whether channels stand before the spatial axes."""
+    """Returns whether channels stand before the spatial axes."""
     if data_format not in ("channels_first", "channels_last"):
         raise InvalidArgumentError(
             f"tf.layers: data_format is {data_format!r}; 'channels_last' or 'channels_first' is required"
@@ -49,7 +49,7 @@ def channels_first(data_format: str) -> bool:
 
 
 def window_length(length: int | None, window: int, padding: str, stride: int, dilation: int = 1) -> int | None:
-    """How many windows fit along an axis."""
+    """Returns how many windows fit along an axis."""
     if length is None:
         return None
     reach = (window - 1) * dilation + 1
@@ -57,5 +57,5 @@ def window_length(length: int | None, window: int, padding: str, stride: int, di
 
 
 def transposed_length(length: Any, window: int, padding: str, stride: int) -> Any:
-    """The length whose windows are `length`; an integer or a tensor."""
+    """Returns the length whose windows are `length`; an integer or a tensor."""
     return length * stride if padding == "SAME" else length * stride + max(window - stride, 0)

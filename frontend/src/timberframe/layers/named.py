@@ -58,7 +58,7 @@ REGULARIZERS: Mapping[str, Callable[[Any], Any]] = {"l1": _l1, "l1_l2": lambda x
 
 
 def _lengths(x: Any) -> Any:
-    """The lengths of vectors along the first axis."""
+    """Returns the lengths of vectors along the first axis."""
     return sqrt(reduce_sum(square(x), 0, keepdims=True))
 
 
@@ -75,12 +75,14 @@ CONSTRAINTS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def activation_function(owner: str, given: Any) -> Any:
-    """The function that is meant: the one given, the one of a name, or None."""
+    """Returns the function that is meant: the one given, the one of a name, or None."""
     return _function(owner, "activation", ACTIVATIONS, given)
 
 
 def weight_functions(owner: str, initializer: Any, regularizer: Any, constraint: Any) -> tuple[Any, Any, Any]:
-    """The initializer, the regularizer and the constraint of a variable that are meant, each None or by a name, too."""
+    """Returns the initializer, the regularizer and the constraint of a variable that are meant,
+    each None or by a name, too.
+    """
     if isinstance(initializer, str):
         initializer = _by_name(owner, "initializer", INITIALIZERS, initializer)()
     return (

@@ -152,7 +152,7 @@ class BatchNormalization(Layer):
         return outputs
 
     def moved(self, mean: Any, variance: Any, training: Any) -> list[Any]:
-        """The operations that move the layer's means towards those of the batch, while training."""
+        """Returns the operations that move the layer's means towards those of the batch, while training."""
 
         def move(moving: Any, new: Any, momentum: float) -> Any:
             keep = smart_cond(training, lambda: convert_to_tensor(np.float32(momentum)), lambda: _one())
@@ -184,7 +184,7 @@ class BatchNormalization(Layer):
         return outputs, mean, variance
 
     def _plain(self, inputs: Tensor, training: Any) -> tuple[Any, Any, Any]:
-        """The outputs, and the mean and variance that the moving ones move towards."""
+        """Returns the outputs, and the mean and variance that the moving ones move towards."""
         x = self._in_virtual_batches(inputs, training)
         kept = [*self._axes, 1] if self.virtual_batch_size is not None else self._axes
         axes = [i for i in range(x.shape.ndims or 0) if i not in kept]
@@ -211,7 +211,7 @@ class BatchNormalization(Layer):
         return outputs, *of_batch
 
     def _in_virtual_batches(self, inputs: Tensor, training: Any) -> Any:
-        """The inputs, [examples of a virtual batch, virtual batches, ...] where there are such."""
+        """Returns the inputs, [examples of a virtual batch, virtual batches, ...] where there are such."""
         size = self.virtual_batch_size
         if size is None:
             return inputs
@@ -226,7 +226,7 @@ class BatchNormalization(Layer):
         return reshape(inputs, concat([[size, -1] if trains else [-1, 1], rest[1:]], 0))
 
     def _adjusted(self, inputs: Any, training: Any) -> tuple[Any, Any]:
-        """The scale and the shift of the adjustment; 1 and 0 while not training."""
+        """Returns the scale and the shift of the adjustment; 1 and 0 while not training."""
         scale, shift = (convert_to_tensor(v) for v in self.adjustment(shape_of(inputs)))
         return (
             smart_cond(training, lambda: scale, lambda: ones_like(scale)),
@@ -234,7 +234,7 @@ class BatchNormalization(Layer):
         )
 
     def _along_axis(self, value: Any, inputs: Tensor) -> Any:
-        """Values of the channels in the dtype of the inputs, and so that they broadcast against them."""
+        """Returns values of the channels in the dtype of the inputs, and so that they broadcast against them."""
         if value is None:
             return None
         value, rank = cast(value, inputs.dtype), inputs.shape.ndims or 1
@@ -258,7 +258,7 @@ def _one() -> Tensor:
 
 
 def _moved(moving: Any, new: Any, keep: Any) -> Any:
-    """A variable after it was moved towards a new value by 1 - keep."""
+    """Returns a variable after it was moved towards a new value by 1 - keep."""
     with name_scope("AssignMovingAvg"):
         step = apply_op("Sub", [1.0, cast(keep, moving.dtype)])
         change = apply_op("Mul", [apply_op("Sub", [moving.value(), cast(new, moving.dtype)]), step])
@@ -291,7 +291,7 @@ def batch_normalization(
     virtual_batch_size: int | None = None,
     adjustment: Any = None,
 ) -> Any:
-    """A `BatchNormalization` layer, made and called on `inputs`. training: a bool or a scalar tensor.
+    """Returns a `BatchNormalization` layer, made and called on `inputs`. training: a bool or a scalar tensor.
 
     The operations that move the means are in GraphKeys.UPDATE_OPS; a training step must depend on them.
     """

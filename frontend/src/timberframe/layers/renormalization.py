@@ -59,7 +59,7 @@ class Renormalization:
         )
 
     def updates(self, layer: Any, mean: Any, variance: Any, training: Any, move: Callable[..., Any]) -> list[Any]:
-        """What a step changes but for the moving mean.
+        """Returns what a step changes but for the moving mean.
 
         move(variable, value, momentum): moves a variable towards a value while training, and returns it.
         """

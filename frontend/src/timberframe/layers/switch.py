@@ -13,7 +13,7 @@ from timberframe_core.graph.operation import Tensor
 
 
 def known_bool(value: Any) -> bool | None:
-    """A bool, or the value of a tensor that is known before a run, else None."""
+    """Returns a bool, or the value of a tensor that is known before a run, else None."""
     if isinstance(value, Tensor | Variable):
         known = get_static_value(value) if isinstance(value, Tensor) else None
         return None if known is None else bool(known)
@@ -21,7 +21,7 @@ def known_bool(value: Any) -> bool | None:
 
 
 def smart_cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
-    """What one of the functions returns: `tf.cond`, or one of them alone where the choice is known."""
+    """Returns what one of the functions returns: `tf.cond`, or one of them alone where the choice is known."""
     known = known_bool(pred)
     if known is None:
         return cond(convert_to_tensor(pred), true_fn, false_fn)

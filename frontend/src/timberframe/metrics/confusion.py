@@ -14,7 +14,7 @@ from timberframe_core.graph.apply import apply_op, convert_to_tensor
 
 
 def _count(label: bool, prediction: bool, labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any]:
-    """The sum of weights where label and prediction are as said."""
+    """Returns the sum of weights where label and prediction are as said."""
     made, wanted, weights = fitted(cast(predictions, bool_), cast(labels, bool_), weights)
     sides = [apply_op("Equal", [wanted, label]), apply_op("Equal", [made, prediction])]
     hits = cast(apply_op("LogicalAnd", sides), float32)
@@ -91,7 +91,7 @@ def confusion_matrix(
 
 
 def streaming_confusion_matrix(labels: Any, predictions: Any, num_classes: int, weights: Any = None) -> tuple[Any, Any]:
-    """The variable of a confusion matrix over all batches, and its update; float64 [num_classes, num_classes].
+    """Returns the variable of a confusion matrix over all batches, and its update; float64 [num_classes, num_classes].
 
     TensorFlow has it in a module of its own, from which metrics of several classes import it.
     """

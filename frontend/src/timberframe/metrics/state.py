@@ -53,7 +53,7 @@ _LAST = ("metrics_collections", "updates_collections", "name")
 
 
 def metric_variable(shape: Any, dtype: Any = float32, name: str | None = None) -> Variable:
-    """A local variable of zeros that a metric counts in; of GraphKeys.LOCAL_VARIABLES and METRIC_VARIABLES."""
+    """Returns a local variable of zeros that a metric counts in; of GraphKeys.LOCAL_VARIABLES and METRIC_VARIABLES."""
     if get_default_graph().eager:
         raise WrongStateError(
             "tf.metrics are made in eager execution, where each call would begin again; "
@@ -69,7 +69,7 @@ def added(variable: Variable, amount: Any) -> Any:
 
 
 def published(value: Any, update: Any, metrics_collections: Any, updates_collections: Any) -> tuple[Any, Any]:
-    """The value of a metric and its update, added to the collections that were given."""
+    """Returns the value of a metric and its update, added to the collections that were given."""
     for names, tensor in ((metrics_collections, value), (updates_collections, update)):
         if names:
             add_to_collections([names] if isinstance(names, str) else list(names), tensor)
@@ -110,7 +110,7 @@ def _weights(values: Tensor, weights: Any) -> Tensor:
 
 
 def weighted(values: Tensor, weights: Any) -> tuple[Any, Any]:
-    """Values times weights, and the weights of each value, ones where none are given."""
+    """Returns values times weights, and the weights of each value, ones where none are given."""
     if weights is None:
         return values, apply_op("OnesLike", [values])
     wide = apply_op("Mul", [cast(weights, values.dtype), apply_op("OnesLike", [values])])
@@ -118,7 +118,7 @@ def weighted(values: Tensor, weights: Any) -> tuple[Any, Any]:
 
 
 def total(x: Any) -> Any:
-    """The sum of all elements."""
+    """Returns the sum of all elements."""
     made = convert_to_tensor(x)
     axes = (
         list(range(made.shape.ndims))

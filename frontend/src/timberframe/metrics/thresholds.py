@@ -25,7 +25,7 @@ _NAMES = {"tp": "true_positives", "fn": "false_negatives", "tn": "true_negatives
 def _counts(
     labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, wanted: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Values and updates of the counts at each threshold, by the keys of _SIDES."""
+    """Returns values and updates of the counts at each threshold, by the keys of _SIDES."""
     made, truth, weights = fitted(cast(predictions, float32), cast(labels, bool_), weights)
     flat, true = reshape(made, [1, -1]), reshape(truth, [1, -1])
     limits = np.asarray(thresholds, np.float32)[:, None]
@@ -140,7 +140,7 @@ def auc(
     summation_method: str = "trapezoidal",
     thresholds: Sequence[float] | None = None,
 ) -> tuple[Any, Any]:
-    """The area under a curve, from counts at thresholds: (value, update); predictions are in [0, 1].
+    """Returns the area under a curve, from counts at thresholds: (value, update); predictions are in [0, 1].
 
     curve: "ROC" or "PR" (precision over recall). summation_method: "trapezoidal", "minoring", "majoring", or
     "careful_interpolation" for PR (Davis and Goadrich 2006). thresholds: those between 0 and 1, instead of as many at
@@ -175,7 +175,9 @@ def _area(counts: dict[str, Any], curve: str, method: str) -> Any:
 
 
 def _interpolated(tp: Any, fp: Any, fn: Any) -> Any:
-    """The area under precision over recall where true positives and predictions change linearly between thresholds."""
+    """Returns the area under precision over recall where true positives and predictions change
+    linearly between thresholds.
+    """
     step_tp, p = tp[:-1] - tp[1:], tp + fp
     slope = ratio(step_tp, apply_op("Maximum", [p[:-1] - p[1:], 0.0]))
     intercept = tp[1:] - slope * p[1:]

@@ -58,20 +58,20 @@ class Block:
         return self._made
 
     def part(self, begin: int, end: int) -> Block:
-        """Some of the elements."""
+        """Returns some of the elements."""
         if self._columns is None:
             return Block(end - begin, None, self.elements()[begin:end])
         return Block(end - begin, lambda: [c[begin:end] for c in self.columns()])
 
     def some(self, chosen: np.ndarray) -> Block:
-        """Some of the elements, by their numbers."""
+        """Returns some of the elements, by their numbers."""
         if self._columns is None:
             elements = self.elements()
             return Block(len(chosen), None, [elements[i] for i in chosen])
         return Block(len(chosen), lambda: [c[chosen] for c in self.columns()])
 
     def elements(self) -> Sequence[Element]:
-        """The elements one by one."""
+        """Returns the elements one by one."""
         if self._elements is None:
             columns = self.columns()
             self._elements = [tuple([c[i, ...] for c in columns]) for i in range(self.count)]
@@ -120,7 +120,7 @@ class Context:
         return self._cancel[0].reason is not None
 
     def child(self) -> Context:
-        """The same for cursors that another thread moves: with a cancel token of its own."""
+        """Returns the same for cursors that another thread moves: with a cancel token of its own."""
         made = copy.copy(self)
         made._cancel = [CancelToken()]
         return made
@@ -149,16 +149,16 @@ class Context:
         return self._kept.setdefault(path, own if self._shared else Kept())
 
     def seeds(self) -> State:
-        """Where the seeds of the next cursors come from."""
+        """Returns where the seeds of the next cursors come from."""
         return {path: numbers.position() for path, numbers in self._numbers.items()}
 
     def set_seeds(self, state: State) -> None:
-        """Has the seeds come from where those of another context came from."""
+        """Makes the seeds come from where those of another context came from."""
         for path, numbers in state.items():
             self._numbers.setdefault(path, Numbers(0, 1)).set_position(numbers)
 
     def function(self, function: HostFunction) -> PreparedFunction:
-        """A function, ready to be called."""
+        """Returns a function, ready to be called."""
         key = function.key
         found = self.functions.get(key)
         if found is None:
@@ -182,12 +182,12 @@ class Pipeline(ABC):
         self.dtypes, self.shapes = tuple(dtypes), tuple(shapes)
 
     def copy(self) -> Pipeline:
-        """The pipeline itself: all may share it."""
+        """Returns the pipeline itself: all may share it."""
         return self
 
     @abstractmethod
     def begin(self, context: Context, path: str) -> Cursor:
-        """A cursor before the first element. path: the way to it from the end of the pipeline."""
+        """Returns a cursor before the first element. path: the way to it from the end of the pipeline."""
 
     def begin_repeated(self, context: Context, path: str, count: int) -> Cursor | None:
         """Returns a cursor that goes through the elements `count` times; None where each time has a cursor of its own.
@@ -197,11 +197,11 @@ class Pipeline(ABC):
         return None
 
     def size(self) -> int:
-        """How many elements there are, INFINITE or UNKNOWN."""
+        """Returns how many elements there are, INFINITE or UNKNOWN."""
         return UNKNOWN
 
     def error(self, message: str, kind: type[OpError] = InvalidArgumentError) -> OpError:
-        """An error of the dataset's node, with the user's line that made it."""
+        """Returns an error of the dataset's node, with the user's line that made it."""
         where = f"  [{self.where}]" if self.where else ""
         return kind(f"{self.op} '{self.node}': {message}{where}", self.node)
 
@@ -221,7 +221,7 @@ class Cursor(ABC):
 
     @abstractmethod
     def next(self) -> Element | None:
-        """The next element; None at the end, and from then on."""
+        """Returns the next element; None at the end, and from then on."""
 
     def block(self, count: int) -> Block | None:
         """Up to `count` of the next elements, at least one; None at the end.
@@ -232,22 +232,22 @@ class Cursor(ABC):
         return None if element is None else Block(1, None, (element,))
 
     def rows(self, count: int) -> np.ndarray | None:
-        """The numbers of up to `count` of the next elements, at least one; None at the end."""
+        """Returns the numbers of up to `count` of the next elements, at least one; None at the end."""
         raise NotImplementedError(f"{type(self).__name__} has no table")
 
     @abstractmethod
     def position(self) -> State:
-        """Where it stands."""
+        """Returns where it stands."""
 
     @abstractmethod
     def set_position(self, state: State) -> None:
         """Goes on from where another one stood."""
 
     def pause(self) -> None:  # noqa: B027 - most have no threads
-        """Has its threads wait between two elements, until `resume`; then its position is one of all its parts."""
+        """Makes its threads wait between two elements, until `resume`; then its position is one of all its parts."""
 
     def resume(self) -> None:  # noqa: B027 - as above
-        """Has its threads go on."""
+        """Makes its threads go on."""
 
     def close(self) -> None:  # noqa: B027 - most have nothing to end
         """Ends what it began: threads, files."""
@@ -267,12 +267,12 @@ class Empty(Cursor):
 
 
 def element_of(table: Sequence[Any], row: int) -> Element:
-    """A row of the columns of a table."""
+    """Returns a row of the columns of a table."""
     return tuple([column[row, ...] for column in table])
 
 
 def block_of(table: Sequence[Any], rows: np.ndarray) -> Block:
-    """Rows of the columns of a table."""
+    """Returns rows of the columns of a table."""
     if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (rows[1:] > rows[:-1]).all():
         first, end = int(rows[0]), int(rows[-1]) + 1
         return Block(len(rows), lambda: [np.array(column[first:end]) for column in table])
@@ -303,7 +303,7 @@ class Wrapper(Cursor):
 
 
 def scalar(call: HostCall, index: int, name: str) -> Any:
-    """An input that must be a scalar, as a Python value."""
+    """Returns an input that must be a scalar, as a Python value."""
     value = np.asarray(call.inputs[index])
     if value.ndim:
         raise call.error(f"{name} has shape {value.shape}; it must be a scalar")
@@ -311,7 +311,7 @@ def scalar(call: HostCall, index: int, name: str) -> Any:
 
 
 def input_pipeline(call: HostCall, index: int = 0) -> Pipeline:
-    """An input that must be a dataset."""
+    """Returns an input that must be a dataset."""
     found = call.inputs[index]
     if not isinstance(found, Pipeline):
         raise call.error(f"input {index} is a {type(found).__name__}; a dataset is required")
@@ -346,7 +346,7 @@ class Captured:
         return any(t.op.type in ("Placeholder", "Const") or t.op.op_def.passes_through for t in graph.outputs)
 
     def prepare(self, context: Context) -> Callable[[Element], Sequence[Any]]:
-        """The function of the components of an element."""
+        """Returns the function of the components of an element."""
         function, values = context.function(self.function), tuple(self.values)
         if values:
             return lambda element: function((*element, *values), context.cancel)
@@ -354,7 +354,7 @@ class Captured:
 
 
 def _handles_before(call: HostCall, index: int) -> int:
-    """How many handles are captured by the functions of the node before this one."""
+    """Returns how many handles are captured by the functions of the node before this one."""
     names = [a.name for a in call.definition.attrs.values() if a.kind == "list(type)" and a.name.startswith("T")]
     lists = [n for n in names if n.endswith(("arguments", "args"))][:index]
     return sum(t.name == "resource" for n in lists for t in call.attrs[n])

@@ -31,7 +31,7 @@ class Batched:
 
     @classmethod
     def of(cls, captured: Captured, context: Context) -> Batched | None:
-        """The function of rows; None where it has none that gives the same."""
+        """Returns the function of rows; None where it has none that gives the same."""
         known, key = context.row_functions, captured.graph
         if key not in known:
             known[key] = _of_rows(captured.graph, captured.declared)
@@ -41,7 +41,9 @@ class Batched:
         return cls(context.function(captured.function.like(graph)), captured.values, context)
 
     def columns(self, block: Block) -> list[np.ndarray] | None:
-        """What the function gives for each row; None where that is not known: an error in one is found alone."""
+        """Returns what the function gives for each row; None where that is not known: an
+        error in one is found alone.
+        """
         count = block.count
         if not block.has_columns or count < _LEAST_ROWS or self._failures > _MOST_FAILURES:
             return None
@@ -62,7 +64,9 @@ class Batched:
 
 
 def _of_rows(function: FuncGraph, declared: int) -> FuncGraph | None:
-    """The function of rows in place of elements; None where one of its operations has no form that works on rows."""
+    """Returns the function of rows in place of elements; None where one of its operations has
+    no form that works on rows.
+    """
     if not declared or any(t.static_shape is None for t in function.inputs):
         return None
     made = FuncGraph(f"{function.name}_of_rows", function.outer)
@@ -108,7 +112,9 @@ def _add(made: FuncGraph, op: Operation, rows: set[Tensor], copies: dict[Tensor,
 
 
 def _is_elementwise(op: Operation, are_rows: Sequence[bool]) -> bool:
-    """Whether the operation works on each number by itself, and a further dimension in front changes nothing."""
+    """Returns whether the operation works on each number by itself, and a further dimension
+    in front changes nothing.
+    """
     definition = op.op_def
     if not (definition.elementwise or definition.passes_through) or definition.refused or definition.reports_to_host:
         return False

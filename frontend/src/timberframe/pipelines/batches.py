@@ -36,7 +36,7 @@ class Batch(Pipeline):
         return size if size < 0 else size // self.count if self.drop else -(-size // self.count)
 
     def rows(self, elements: Sequence[Element]) -> list[np.ndarray]:
-        """Elements as the rows of arrays."""
+        """Returns elements as the rows of arrays."""
         return [self._column(i, [e[i] for e in elements], d) for i, d in enumerate(self.dtypes)]
 
     def _column(self, i: int, parts: list[Any], dtype: DType) -> np.ndarray:

@@ -156,7 +156,7 @@ class _Ahead(Wrapper):
     _at = 0
 
     def ready(self, count: int) -> int:
-        """How many elements can be taken, up to `count`; 0 at the end."""
+        """Returns how many elements can be taken, up to `count`; 0 at the end."""
         if self._block is None:
             self._block, self._at = self.source.block(count), 0
         return 0 if self._block is None else min(count, self._block.count - self._at)

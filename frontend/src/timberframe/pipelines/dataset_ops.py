@@ -177,7 +177,7 @@ def _window(call: HostCall) -> Pipeline:
 
 
 def _captured(call: HostCall, source: Pipeline, skip: int = 0) -> tuple[Captured, list[Any]]:
-    """The function of the node with what it was given besides elements, and the inputs after that.
+    """Returns the function of the node with what it was given besides elements, and the inputs after that.
 
     skip: how many inputs of the function precede the components of an element.
     """

@@ -35,7 +35,7 @@ class Files(Pipeline):
 
     @abstractmethod
     def reader(self, data: Data) -> Reader:
-        """What takes the pieces out of the data of a file."""
+        """Returns what takes the pieces out of the data of a file."""
 
 
 class Data:
@@ -101,7 +101,7 @@ class Reader:
         """Up to `count` of the next pieces, none at the end of the file."""
 
     def offset(self) -> int:
-        """Where the next piece begins."""
+        """Returns where the next piece begins."""
         return self.data.start
 
 

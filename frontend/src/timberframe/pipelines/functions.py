@@ -47,7 +47,7 @@ class MapCursor(Wrapper):
         self._waiting: deque[Element] = deque()
 
     def take(self) -> Element | None:
-        """The next element of the source."""
+        """Returns the next element of the source."""
         return self._waiting.popleft() if self._waiting else self.source.next()
 
     def next(self) -> Element | None:
@@ -102,7 +102,7 @@ class Filter(Pipeline):
         return _FilterCursor(self, context, self.source.begin(context, f"{path}/0"))
 
     def chosen(self, answer: Any) -> bool:
-        """What the function gave, as a bool."""
+        """Returns what the function gave, as a bool."""
         if np.shape(answer):
             raise self.error(f"predicate gives a tensor of shape {np.shape(answer)}; a scalar is required")
         return bool(answer)
@@ -227,7 +227,7 @@ class _ScanCursor(Wrapper):
 
 
 def reduce(source: Pipeline, context: Context, function: Captured, initial: Sequence[Any]) -> Sequence[Any]:
-    """The last state, after the function has made the next one of a state and each element."""
+    """Returns the last state, after the function has made the next one of a state and each element."""
     state, step, cursor = initial, function.prepare(context), source.begin(context, "")
     try:
         while (element := cursor.next()) is not None:

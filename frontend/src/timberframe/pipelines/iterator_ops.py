@@ -60,7 +60,7 @@ def _initialize(call: HostCall) -> list[Any]:
 
 
 def _held(call: HostCall) -> IteratorResource:
-    """The iterator that the call's handle means."""
+    """Returns the iterator that the call's handle means."""
     key = call.handle()
     found = call.run_state.get(("iterator", key)) or call.resources.find(key)
     if not isinstance(found, IteratorResource):
@@ -85,7 +85,7 @@ def _next(call: HostCall) -> list[Any]:
 
 
 def _owned(array: Any, call: HostCall) -> tuple[Any, Any]:
-    """An array that nobody else has, where it need not be copied again."""
+    """Returns an array that nobody else has, where it need not be copied again."""
     return array, call.device if array.flags.c_contiguous and array.flags.aligned else None
 
 

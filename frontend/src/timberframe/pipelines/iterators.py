@@ -94,7 +94,7 @@ class IteratorResource:
                 )
 
     def next(self, cancel: CancelToken) -> tuple[Element | None, bool]:
-        """The next element, None at the end; and whether nobody else has its arrays."""
+        """Returns the next element, None at the end; and whether nobody else has its arrays."""
         with self._lock:
             cancel.check()
             cursor = self._cursor
@@ -118,7 +118,7 @@ class IteratorResource:
     # Positions
 
     def position(self) -> dict[str, Any]:
-        """Where it stands, with the random numbers of the functions that it runs."""
+        """Returns where it stands, with the random numbers of the functions that it runs."""
         with self._lock:
             if self._cursor is None or self._context is None:
                 return {} if self._saved is None else {"state": self._saved}

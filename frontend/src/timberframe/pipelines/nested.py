@@ -38,7 +38,7 @@ class Interleave(Pipeline):
         return _InterleaveCursor(self, context, path)
 
     def made(self, results: Sequence[Any]) -> Pipeline:
-        """The pipeline that the function has made."""
+        """Returns the pipeline that the function has made."""
         (found,) = results
         if not isinstance(found, Pipeline):
             raise self.error(f"the function gives a {type(found).__name__}; a dataset is required")
@@ -53,7 +53,7 @@ class _Opened:
         self.cursor = pipeline.begin(self._context, path)
 
     def position(self) -> list[Any]:
-        """The element, and where the cursor stands."""
+        """Returns the element, and where the cursor stands."""
         return [pack([self.element]), self.cursor.position(), self._context.seeds()]
 
     def set_position(self, state: list[Any]) -> None:
@@ -79,7 +79,7 @@ class _InterleaveCursor(Wrapper):
         return _Opened(element, pipeline, self._context, self._path)
 
     def _current(self) -> Cursor | None:
-        """The cursor whose turn it is; None where all have ended."""
+        """Returns the cursor whose turn it is; None where all have ended."""
         for _ in range(len(self._opened) + 1):
             opened = self._opened[self._at]
             if opened is not None:

@@ -26,14 +26,14 @@ class Numbers:
         return Numbers(*self._seeds)
 
     def next(self) -> int:
-        """The next number."""
+        """Returns the next number."""
         if self._at >= len(self._ahead):
             self._fill(1)
         self._at += 1
         return int(self._ahead[self._at - 1])
 
     def take(self, count: int) -> np.ndarray:
-        """The next numbers, as uint32."""
+        """Returns the next numbers, as uint32."""
         while len(self._ahead) - self._at < count:
             self._fill(count)
         found = self._ahead[self._at : self._at + count]
@@ -49,7 +49,7 @@ class Numbers:
         self._drawn += wanted
 
     def position(self) -> dict[str, Any]:
-        """The seeds, and how many numbers were given."""
+        """Returns the seeds, and how many numbers were given."""
         return {"seeds": list(self._seeds), "given": self._drawn - len(self._ahead) + self._at}
 
     def set_position(self, state: dict[str, Any]) -> None:

@@ -16,12 +16,12 @@ from timberframe_core.errors import UnimplementedError
 
 
 def pack(elements: Iterable[Sequence[Any]]) -> list[Any]:
-    """Elements as a state may hold them."""
+    """Returns elements as a state may hold them."""
     return [[_packed(x) for x in element] for element in elements]
 
 
 def unpack(packed: Iterable[Sequence[Any]]) -> list[Sequence[Any]]:
-    """The elements that `pack` was given."""
+    """Returns the elements that `pack` was given."""
     return [tuple([_unpacked(x) for x in element]) for element in packed]
 
 
@@ -45,7 +45,7 @@ def _packed(value: Any) -> Any:
 
 
 def encode(state: Any) -> bytes:
-    """A state as bytes; equal states give equal bytes."""
+    """Returns a state as bytes; equal states give equal bytes."""
     arrays = io.BytesIO()
 
     def plain(value: Any) -> Any:
@@ -66,7 +66,7 @@ def encode(state: Any) -> bytes:
 
 
 def decode(data: bytes) -> Any:
-    """The state that `encode` was given."""
+    """Returns the state that `encode` was given."""
     length = int.from_bytes(data[:8], "little")
     arrays = memoryview(data)[8 + length :]
 
@@ -85,7 +85,7 @@ def decode(data: bytes) -> Any:
 
 
 def _put(file: io.BytesIO, array: np.ndarray) -> list[Any]:
-    """Where in the file the array's elements are."""
+    """Returns where in the file the array's elements are."""
     at = file.tell()
     if array.dtype == object:
         lengths = [len(x) for x in array.ravel().tolist()]

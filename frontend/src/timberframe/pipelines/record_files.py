@@ -80,7 +80,7 @@ class _RecordReader(Reader):
 
     @staticmethod
     def _walk(held: bytes) -> tuple[list[int], list[int], int]:
-        """Where whole records begin, their lengths, and where the last one ends."""
+        """Returns where whole records begin, their lengths, and where the last one ends."""
         begins: list[int] = []
         lengths: list[int] = []
         at, size = 0, len(held)
@@ -102,7 +102,7 @@ class _RecordReader(Reader):
         return begins, lengths, at
 
     def _first_wrong(self, held: bytes, begins: list[int], lengths: list[int]) -> int | None:
-        """The number of the first record with a wrong checksum."""
+        """Returns the number of the first record with a wrong checksum."""
         first, stride = lengths[0], _HEADER + lengths[0] + _FOOTER
         if lengths.count(first) == len(lengths):
             rows = np.frombuffer(held, np.uint8, len(begins) * stride).reshape(-1, stride)

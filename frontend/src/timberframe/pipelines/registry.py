@@ -47,5 +47,5 @@ def is_shared(call: HostCall, pipeline: Pipeline) -> bool:
 
 
 def elements(call: HostCall) -> tuple[Sequence[DType], Sequence[Any]]:
-    """The dtypes and shapes of the components of the elements that the node gives."""
+    """Returns the dtypes and shapes of the components of the elements that the node gives."""
     return call.attrs["output_types"], call.attrs["output_shapes"]

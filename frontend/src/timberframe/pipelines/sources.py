@@ -118,7 +118,7 @@ class _TableCursor(Cursor):
 
 
 def slices(call: HostCall) -> Table:
-    """The rows of tensors."""
+    """Returns the rows of tensors."""
     columns = [np.asarray(x) for x in call.inputs]
     sizes = {x.shape[:1] for x in columns}
     if () in sizes or len(sizes) != 1:
@@ -130,7 +130,7 @@ def slices(call: HostCall) -> Table:
 
 
 def numbers(call: HostCall) -> Table:
-    """The integers of a range."""
+    """Returns the integers of a range."""
     start, stop, step = (int(x) for x in call.inputs)
     if not step:
         raise call.error("step is 0; it must not be")

@@ -67,7 +67,7 @@ class _Ready:
         self.changed = threading.Condition()
 
     def has_room(self) -> bool:
-        """Whether the thread should make more: several in a row, since it takes long to wake one."""
+        """Returns whether the thread should make more: several in a row, since it takes long to wake one."""
         return 2 * len(self.elements) <= self.size
 
     def add(self, made: Any) -> None:
@@ -84,7 +84,7 @@ class _Ready:
             self.changed.wait_for(lambda: self.closed or self.has_room())
 
     def stop(self) -> None:
-        """Has the thread end."""
+        """Makes the thread end."""
         with self.changed:
             self.closed = True
             self.changed.notify_all()
@@ -135,7 +135,7 @@ class _Producer:
 
 
 def _make_ahead(producer: weakref.ref[_Producer], ready: _Ready) -> None:
-    """What a thread does: while it waits, nothing of the session is held by it."""
+    """Makes elements ahead, in a thread; while it waits, nothing of the session is held by it."""
     while (held := producer()) is not None and held.fill():
         del held
         ready.wait_for_room()
@@ -196,7 +196,7 @@ def _close_all() -> None:
 
 
 def processors() -> int:
-    """How many calls at a time are as good as any, where a program leaves that open."""
+    """Returns how many calls at a time are as good as any, where a program leaves that open."""
     return os.cpu_count() or 1
 
 

@@ -53,7 +53,7 @@ class TFRecordOptions:
 
     @classmethod
     def get_compression_type_string(cls, options: Any) -> str:
-        """The name of the compression of options, of a type, or "" for None."""
+        """Returns the name of the compression of options, of a type, or "" for None."""
         return compression_name(options)
 
 
@@ -87,7 +87,7 @@ class _Deflated:
 
 
 def frame(record: bytes) -> bytes:
-    """A record as it stands in a file: its length and that one's checksum, then its bytes and theirs."""
+    """Returns a record as it stands in a file: its length and that one's checksum, then its bytes and theirs."""
     length = struct.pack("<Q", len(record))
     return b"".join(
         (length, struct.pack("<I", masked(crc32c(length))), record, struct.pack("<I", masked(crc32c(record))))

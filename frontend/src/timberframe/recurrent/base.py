@@ -38,11 +38,11 @@ class RNNCell(Layer):
         raise NotImplementedError
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """The output and the next state. scope: the variable scope, by default one of the cell's name."""
+        """Returns the output and the next state. scope: the variable scope, by default one of the cell's name."""
         return super().__call__(inputs, state, *args, scope=scope, **kwargs)
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """A state of zeros. batch_size: an integer or a scalar tensor."""
+        """Returns a state of zeros. batch_size: an integer or a scalar tensor."""
         with name_scope(f"{type(self).__name__}ZeroState"):
             return zero_states(self.state_size, batch_size, dtype)
 
@@ -80,7 +80,7 @@ def zero_states(state_size: Any, batch_size: Any, dtype: Any) -> Any:
 
 
 def zeros_for(batch_size: Any, size: Any, dtype: Any) -> Tensor:
-    """Zeros of shape [batch_size, *size]."""
+    """Returns zeros of shape [batch_size, *size]."""
     sizes = TensorShape(size).as_list() if not isinstance(size, int) else [size]
     batch_size = batch_size.value if isinstance(batch_size, Dimension) else batch_size
     known = batch_size if isinstance(batch_size, int) else None
@@ -90,7 +90,7 @@ def zeros_for(batch_size: Any, size: Any, dtype: Any) -> Tensor:
 
 
 def input_depth(cell: RNNCell, inputs_shape: Any) -> int:
-    """The size of the inputs' last axis, InvalidArgumentError where it is unknown."""
+    """Returns the size of the inputs' last axis, InvalidArgumentError where it is unknown."""
     sizes = TensorShape(inputs_shape).as_tuple()
     if sizes is None or not sizes or sizes[-1] is None:
         raise InvalidArgumentError(
@@ -106,5 +106,5 @@ def affine(parts: list[Any], kernel: Any, bias: Any) -> Any:
 
 
 def activation_of(cell: str, given: Any, default: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The function that was given, itself or by a name, or the default for None."""
+    """Returns the function that was given, itself or by a name, or the default for None."""
     return activation_function(cell, given) or default

@@ -40,7 +40,7 @@ def dynamic_rnn(
     time_major: bool = False,
     scope: Any = None,
 ) -> tuple[Any, Any]:
-    """A cell's outputs for all steps, and its last state.
+    """Returns a cell's outputs for all steps, and its last state.
 
     inputs: [batch, time, ...], or [time, batch, ...] if time_major; or a structure of such tensors. sequence_length:
     the number of steps of each row; after them its outputs are zero and its state stays. initial_state: zeros of
@@ -112,7 +112,7 @@ def bidirectional_dynamic_rnn(
     time_major: bool = False,
     scope: Any = None,
 ) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    """Two `dynamic_rnn`, the second from the end of each row: ((outputs, outputs), (last state, last state)).
+    """Returns two `dynamic_rnn`, the second from the end of each row: ((outputs, outputs), (last state, last state)).
 
     The outputs of both are in the order of time. The variables are in scopes `fw` and `bw` of `bidirectional_rnn`.
     """
@@ -145,7 +145,8 @@ def raw_rnn(
     swap_memory: bool = False,
     scope: Any = None,
 ) -> tuple[Any, Any, Any]:
-    """A cell whose inputs, states and end a function decides: (outputs as TensorArrays, last state, last loop state).
+    """Returns a cell whose inputs, states and end a function decides: (outputs as TensorArrays,
+    last state, last loop state).
 
     loop_fn(time, cell_output, cell_state, loop_state) returns (finished, next_input, next_state, emit_output,
     next_loop_state). At time 0 cell_output and cell_state are None; emit_output is then an example of what is written
@@ -188,5 +189,5 @@ def raw_rnn(
 
 
 def _zeros_of(batch: Any, example: Tensor) -> Tensor:
-    """Zeros of the shape and dtype of an example of one row."""
+    """Returns zeros of the shape and dtype of an example of one row."""
     return zeros_for(batch, example.shape, example.dtype)

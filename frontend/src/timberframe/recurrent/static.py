@@ -26,7 +26,8 @@ def static_rnn(
     sequence_length: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """A cell called once for each of a list of inputs [batch, ...]: the list of its outputs, and its last state.
+    """Returns a cell called once for each of a list of inputs [batch, ...]: the list of its
+    outputs, and its last state.
 
     sequence_length: the number of steps of each row; after them its outputs are zero and its state stays.
     """
@@ -92,7 +93,9 @@ def static_bidirectional_rnn(
     sequence_length: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any, Any]:
-    """Two `static_rnn`, the second from the end: outputs side by side along the last axis, and both last states."""
+    """Returns two `static_rnn`, the second from the end: outputs side by side along the last
+    axis, and both last states.
+    """
     check_cell("static_bidirectional_rnn", cell_fw)
     check_cell("static_bidirectional_rnn", cell_bw)
     with variable_scope(scope or "bidirectional_rnn"):
@@ -107,7 +110,7 @@ def static_bidirectional_rnn(
 
 
 def _reversed(steps: list[Any], lengths: Any) -> list[Any]:
-    """A list of steps from each row's end."""
+    """Returns a list of steps from each row's end."""
     if lengths is None:
         return steps[::-1]
     flat = [nest.flatten(x) for x in steps]

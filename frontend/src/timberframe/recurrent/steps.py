@@ -35,7 +35,7 @@ def check_rank(inputs: Any, time_major: bool) -> None:
 
 
 def lengths_of(given: Any, batch: Any) -> Tensor | None:
-    """The lengths of the rows as int32, None where all are whole."""
+    """Returns the lengths of the rows as int32, None where all are whole."""
     if given is None:
         return None
     lengths: Tensor = cast(convert_to_tensor(given, name="sequence_length"), int32)
@@ -53,7 +53,7 @@ def lengths_of(given: Any, batch: Any) -> Tensor | None:
 
 
 def first_state(cell: Any, given: Any, batch: Any, dtype: Any, function: str) -> Any:
-    """The given state, or zeros."""
+    """Returns the given state, or zeros."""
     if given is not None:
         try:
             nest.assert_same_structure(cell.state_size, given, check_types=False)
@@ -78,12 +78,12 @@ def ends(time: Any, lengths: Tensor | None, output: Any, before: Any, after: Any
 
 
 def kept(over: Tensor, old: Tensor, new: Tensor) -> Any:
-    """The old state of rows that are over, the new one of others; a scalar state always moves on."""
+    """Returns the old state of rows that are over, the new one of others; a scalar state always moves on."""
     return new if new.shape.ndims == 0 else where(over, old, new)
 
 
 def transpose_batch_time(x: Any) -> Any:
-    """The first two axes of a tensor in the other order; it must have two at least."""
+    """Returns the first two axes of a tensor in the other order; it must have two at least."""
     given = convert_to_tensor(x)
     rank = given.shape.ndims
     if rank is not None and rank < 2:
@@ -97,7 +97,9 @@ def transpose_batch_time(x: Any) -> Any:
 
 
 def best_effort_input_batch_size(flat_input: Any) -> Any:
-    """The size of the batch of inputs [time, batch, ...]: a number where the shape of one says it, else a tensor."""
+    """Returns the size of the batch of inputs [time, batch, ...]: a number where the shape of
+    one says it, else a tensor.
+    """
     tensors = [convert_to_tensor(x) for x in flat_input]
     for given in tensors:
         known = given.static_shape

@@ -150,7 +150,7 @@ class DropoutWrapper(CellWrapper):
             self._noise[what] = nest.pack_sequence_as(sizes[what], drawn)
 
     def _seed_of(self, what: str, index: int) -> int | None:
-        """A seed for each part, as TensorFlow makes them from the one given."""
+        """Returns a seed for each part, as TensorFlow makes them from the one given."""
         if self._seed is None:
             return None
         text = f"{self._seed}{what}_{index}"
@@ -188,7 +188,9 @@ def _everything(values: Any) -> Any:
 
 
 def _not_memory(part: Any) -> Any:
-    """All parts of a state but what an LSTM remembers: without it, it forgets at random (TensorFlow's default)."""
+    """Returns all parts of a state but what an LSTM remembers: without it, it forgets at
+    random (TensorFlow's default).
+    """
     return LSTMStateTuple(c=False, h=True) if isinstance(part, LSTMStateTuple) else True
 
 

@@ -27,13 +27,13 @@ from timberframe_core.runtime.session import BaseSession
 
 
 def contains_saved_model(export_dir: Any) -> bool:
-    """Whether a folder is a saved model, ours or TensorFlow's."""
+    """Returns whether a folder is a saved model, ours or TensorFlow's."""
     folder = Path(os.fsdecode(export_dir))
     return any((folder / name).is_file() for name in (SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT))
 
 
 def read_saved_model(export_dir: str) -> Any:
-    """The SavedModel message of a folder."""
+    """Returns the SavedModel message of a folder."""
     binary, text = (Path(export_dir) / name for name in (SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT))
     if binary.is_file():
         try:

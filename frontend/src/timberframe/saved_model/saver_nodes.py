@@ -77,7 +77,9 @@ def _free_scope(taken: set[str]) -> str:
 
 
 def _slice(variable: Variable) -> str:
-    """Which part of the tensor in the checkpoint a variable is, as TensorFlow writes it; empty for all of it."""
+    """Returns which part of the tensor in the checkpoint a variable is, as TensorFlow
+    writes it; empty for all of it.
+    """
     info = variable.save_slice_info
     if info is None:
         return ""

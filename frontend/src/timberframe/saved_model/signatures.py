@@ -24,7 +24,7 @@ from timberframe_core.graphdef.tensors import encode_shape
 
 
 def build_tensor_info(tensor: Any) -> Any:
-    """The TensorInfo of a tensor or variable: its name, dtype and shape."""
+    """Returns the TensorInfo of a tensor or variable: its name, dtype and shape."""
     found = get_default_graph().as_graph_element(tensor) if not isinstance(tensor, Tensor) else tensor
     if not isinstance(found, Tensor):
         raise InvalidArgumentError(f"signature: {found!r} is no tensor; inputs and outputs of a model are tensors")
@@ -36,7 +36,7 @@ def build_tensor_info(tensor: Any) -> Any:
 def build_signature_def(
     inputs: Mapping[str, Any] | None = None, outputs: Mapping[str, Any] | None = None, method_name: str | None = None
 ) -> Any:
-    """A SignatureDef of TensorInfos by argument name."""
+    """Returns a SignatureDef of TensorInfos by argument name."""
     signature = messages.SignatureDef(method_name=method_name or "")
     for target, given in ((signature.inputs, inputs), (signature.outputs, outputs)):
         for key, info in (given or {}).items():
@@ -45,13 +45,13 @@ def build_signature_def(
 
 
 def signature_def_of_tensors(inputs: Mapping[str, Any], outputs: Mapping[str, Any], method_name: str) -> Any:
-    """A SignatureDef of tensors by argument name."""
+    """Returns a SignatureDef of tensors by argument name."""
     given, made = ({key: build_tensor_info(t) for key, t in group.items()} for group in (inputs, outputs))
     return build_signature_def(given, made, method_name)
 
 
 def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
-    """The SignatureDef of a prediction from tensors by argument name."""
+    """Returns the SignatureDef of a prediction from tensors by argument name."""
     if not inputs or not outputs:
         raise InvalidArgumentError(
             f"signature: has {len(inputs)} inputs and {len(outputs)} outputs; at least one of each is required"
@@ -60,7 +60,10 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
 
 
 def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Any:
-    """The SignatureDef of a classifier of serialised examples. classes: strings; scores: floats; one may be None."""
+    """Returns the SignatureDef of a classifier of serialised examples.
+
+    classes: strings; scores: floats; one may be None.
+    """
     if examples is None or (classes is None and scores is None):
         raise InvalidArgumentError("signature: a classifier has examples, and classes or scores; they are required")
     made = {CLASSIFY_OUTPUT_CLASSES: (classes, string), CLASSIFY_OUTPUT_SCORES: (scores, float32)}
@@ -70,7 +73,7 @@ def classification_signature_def(examples: Any, classes: Any, scores: Any) -> An
 
 
 def regression_signature_def(examples: Any, predictions: Any) -> Any:
-    """The SignatureDef of numbers, which are floats, predicted from serialised examples."""
+    """Returns the SignatureDef of numbers, which are floats, predicted from serialised examples."""
     if examples is None or predictions is None:
         raise InvalidArgumentError("signature: a regression has examples and predictions; both are required")
     given = {REGRESS_INPUTS: _of_dtype(REGRESS_INPUTS, examples, string)}
@@ -88,6 +91,6 @@ def _of_dtype(key: str, tensor: Any, dtype: DType) -> Any:
 def get_tensor_from_tensor_info(
     tensor_info: Any, graph: Graph | None = None, import_scope: str | None = None
 ) -> Tensor:
-    """The tensor of a graph that a TensorInfo names."""
+    """Returns the tensor of a graph that a TensorInfo names."""
     prefix = f"{import_scope}/" if import_scope else ""
     return (graph or get_default_graph()).get_tensor_by_name(prefix + tensor_info.name)

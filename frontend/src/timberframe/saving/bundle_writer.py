@@ -96,7 +96,9 @@ def write_bundle(prefix: str, tensors: Mapping[str, Saved | SavedSlices], family
 
 
 def _shards(prefix: str) -> int | None:
-    """How many data files the checkpoint says to have that is there; None where there is none that can be read."""
+    """Returns how many data files the checkpoint says to have that is there; None where there
+    is none that can be read.
+    """
     with contextlib.suppress(OSError, OpError):
         return shard_count(prefix)
     return None
@@ -152,7 +154,9 @@ def _write_checked(file: IO[bytes], content: memoryview) -> int:
 
 
 def _encode_strings(elements: Sequence[bytes]) -> tuple[memoryview, int]:
-    """Lengths, their checksum and the bytes of strings; and a checksum, which takes the lengths as 32 bits each."""
+    """Returns lengths, their checksum and the bytes of strings; and a checksum, which takes
+    the lengths as 32 bits each.
+    """
     lengths = [len(x) for x in elements]
     checksum = crc32c(b"".join(struct.pack("<I" if n < 1 << 32 else "<Q", n) for n in lengths))
     stored, text = struct.pack("<I", masked(checksum)), b"".join(elements)

@@ -39,18 +39,18 @@ def register_proto_function(
 
 
 def get_collection_proto_type(collection_name: str) -> Any:
-    """The class of the collection's messages, None where none is registered."""
+    """Returns the class of the collection's messages, None where none is registered."""
     found = _FUNCTIONS.get(collection_name)
     return found and found.proto_type
 
 
 def get_to_proto_function(collection_name: str) -> Callable[..., Any] | None:
-    """The function that makes messages of the collection's items, None where none is registered."""
+    """Returns the function that makes messages of the collection's items, None where none is registered."""
     found = _FUNCTIONS.get(collection_name)
     return found and found.to_proto
 
 
 def get_from_proto_function(collection_name: str) -> Callable[..., Any] | None:
-    """The function that makes items of the collection's messages, None where none is registered."""
+    """Returns the function that makes items of the collection's messages, None where none is registered."""
     found = _FUNCTIONS.get(collection_name)
     return found and found.from_proto

@@ -96,7 +96,7 @@ def unfinished_file(path: Path) -> Iterator[UnfinishedFile]:
 
 
 def map_file(path: Path) -> np.ndarray:
-    """The bytes of a file, read as they are needed."""
+    """Returns the bytes of a file, read as they are needed."""
     if not path.stat().st_size:
         return np.empty(0, np.uint8)  # an empty file cannot be mapped
     return np.memmap(path, np.uint8, "r")

@@ -24,12 +24,12 @@ _SHOWN = 5
 
 
 def exists(prefix: str) -> bool:
-    """Whether there is a checkpoint of this name, in whatever format."""
+    """Returns whether there is a checkpoint of this name, in whatever format."""
     return Path(f"{prefix}{INDEX}").is_file() or (prefix.endswith(".safetensors") and Path(prefix).is_file())
 
 
 def open_checkpoint(prefix: str) -> CheckpointReader:
-    """A reader of the checkpoint of this name: of version 2, TensorFlow's and ours, or a safetensors file.
+    """Returns a reader of the checkpoint of this name: of version 2, TensorFlow's and ours, or a safetensors file.
 
     Raises MissingCheckpointError where there is none, InvalidArgumentError for other files, DataLossError for damaged
     ones, and the class that matches an error of the file system; each message says what to do.

@@ -41,7 +41,7 @@ def build_meta_graph(
     collections: Sequence[str] | None = None,
     clear_devices: bool = False,
 ) -> Any:
-    """The MetaGraphDef of a graph. collections: those to keep, by default all that can be written."""
+    """Returns the MetaGraphDef of a graph. collections: those to keep, by default all that can be written."""
     meta = messages.MetaGraphDef()
     meta.meta_info_def.tags.extend(sorted(set(tags)))
     meta.meta_info_def.tensorflow_git_version = f"timberframe {__version__}"
@@ -60,12 +60,14 @@ def build_meta_graph(
 
 
 def _is_in_a_body(item: Any, graph: Graph) -> bool:
-    """Whether no name in the graph can mean the item: names within a body may be those of other nodes outside."""
+    """Returns whether no name in the graph can mean the item: names within a body may be
+    those of other nodes outside.
+    """
     return isinstance(item, Tensor | Operation) and item.graph is not graph
 
 
 def saver_def_of(meta: Any) -> Any:
-    """The settings of the Saver that a MetaGraphDef was written with, ours or TensorFlow's."""
+    """Returns the settings of the Saver that a MetaGraphDef was written with, ours or TensorFlow's."""
     kept = meta.collection_def[_SAVER].bytes_list.value if _SAVER in meta.collection_def else ()
     return messages.as_message(kept[0], messages.SaverDef, "saver_def") if kept else meta.saver_def
 
@@ -171,7 +173,7 @@ def _items(graph: Graph, key: str, collection: Any, scope: str, known: dict[byte
 
 
 def _variable(value: bytes, scope: str, known: dict[bytes, Variable]) -> Variable:
-    """One object for each variable, in whichever collections it is."""
+    """Returns one object for each variable, in whichever collections it is."""
     name = messages.as_message(value, messages.VariableDef, "variable_def").variable_name.encode()
     if name not in known:
         known[name] = Variable.from_proto(value, import_scope=scope or None)

@@ -58,11 +58,11 @@ class ObjectGraph:
                         self.slots.append((owner, i, name, self._add(slot, path)))
 
     def variables(self) -> dict[str, Variable | PartitionedVariable]:
-        """All variables, by their names in a checkpoint."""
+        """Returns all variables, by their names in a checkpoint."""
         return {f"{p}/.ATTRIBUTES/{_VALUE}": v for p, v in zip(self.paths, self.objects, strict=True) if is_variable(v)}
 
     def message(self) -> Any:
-        """The TrackableObjectGraph."""
+        """Returns the TrackableObjectGraph."""
         graph = messages.TrackableObjectGraph()
         for value, path, children in zip(self.objects, self.paths, self.children, strict=True):
             node = graph.nodes.add()
@@ -79,18 +79,18 @@ class ObjectGraph:
 
 
 def is_variable(value: Any) -> bool:
-    """Whether an object is a variable, which has a value to save."""
+    """Returns whether an object is a variable, which has a value to save."""
     return isinstance(value, Variable | PartitionedVariable)
 
 
 def full_name(variable: Any) -> str:
-    """The name that a Saver would use."""
+    """Returns the name that a Saver would use."""
     name: str = variable.name if isinstance(variable, PartitionedVariable) else variable.op.name
     return name
 
 
 def key_of(node: Any) -> str | None:
-    """The name in the checkpoint of the value of a node of a TrackableObjectGraph; None where it has none."""
+    """Returns the name in the checkpoint of the value of a node of a TrackableObjectGraph; None where it has none."""
     return next((a.checkpoint_key for a in node.attributes if a.name == _VALUE), None)
 
 

@@ -51,7 +51,7 @@ def _text(array: np.ndarray) -> str:
 
 
 def _decoded(text: bytes) -> str:
-    """A name of a file or tensor."""
+    """Returns a name of a file or tensor."""
     try:
         return text.decode()
     except UnicodeDecodeError:
@@ -59,7 +59,7 @@ def _decoded(text: bytes) -> str:
 
 
 def _named(names: np.ndarray, slices: np.ndarray) -> list[tuple[str, str]]:
-    """The name of each tensor and which slice of it is meant; "" for all of it."""
+    """Returns the name of each tensor and which slice of it is meant; "" for all of it."""
     return [(_decoded(name), _decoded(part)) for name, part in zip(names.tolist(), slices.tolist(), strict=True)]
 
 

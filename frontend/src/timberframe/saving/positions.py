@@ -40,17 +40,17 @@ POSITIONS = ".positions"
 
 
 def _file(prefix: str, task: str) -> Path:
-    """The file beside a checkpoint: of the session that writes that, or of another task's."""
+    """Returns the file beside a checkpoint: of the session that writes that, or of another task's."""
     return Path(f"{prefix}{POSITIONS}-{task}" if task else prefix + POSITIONS)
 
 
 def has_positions(prefix: str, task: str) -> bool:
-    """Whether another task has written its positions beside a checkpoint."""
+    """Returns whether another task has written its positions beside a checkpoint."""
     return _file(prefix, task).exists()
 
 
 def tasks_with_positions(prefix: str) -> set[str]:
-    """The other tasks that have."""
+    """Returns the other tasks that have."""
     head = f"{os.path.basename(prefix)}{POSITIONS}-"
     return {p.name.removeprefix(head) for p in Path(prefix).parent.glob("*") if p.name.startswith(head)}
 
@@ -107,7 +107,7 @@ def read_positions(session: BaseSession, prefix: str, task: str = "") -> None:
 
 
 def settle_positions(session: BaseSession, goes_on: bool) -> None:
-    """Has the resources of a session go on where they were when its checkpoint was written.
+    """Makes the resources of a session go on where they were when its checkpoint was written.
 
     goes_on: False for a session with an input of its own, which begins at its start.
     """

@@ -38,7 +38,7 @@ class CheckpointReader(ABC):
         self.entries = dict(entries)
 
     def read(self, name: str) -> np.ndarray:
-        """The checked value of a tensor that is there: an array that must not be written to."""
+        """Returns the checked value of a tensor that is there: an array that must not be written to."""
         shape, dtype = self.entries[name].shape, self.entries[name].dtype
         rank = len(shape)
         if rank > MAX_ARRAY_RANK:
@@ -54,11 +54,14 @@ class CheckpointReader(ABC):
             return self._read(name)
 
     def slices(self, name: str) -> list[Any]:
-        """The slices, as TensorSliceProtos, in which a tensor that is there is kept; none where it is kept whole."""
+        """Returns the slices, as TensorSliceProtos, in which a tensor that is there is kept;
+        none where it is kept whole.
+        """
         return []
 
     def read_slice(self, name: str, part: Any) -> np.ndarray:
-        """The checked value of a slice, a TensorSliceProto that lies in the tensor: an array not to be written to.
+        """Returns the checked value of a slice, a TensorSliceProto that lies in the tensor: an
+        array not to be written to.
 
         It may be there although the whole is not.
         """
@@ -75,11 +78,11 @@ class CheckpointReader(ABC):
         """Implements `read` for a tensor that an array can hold."""
 
     def has_tensor(self, tensor_str: str) -> bool:
-        """Whether the checkpoint has a tensor of this name."""
+        """Returns whether the checkpoint has a tensor of this name."""
         return tensor_str in self.entries
 
     def get_tensor(self, tensor_str: str) -> np.ndarray:
-        """The value of a tensor; NotFoundError where there is none, DataLossError where it is damaged."""
+        """Returns the value of a tensor; NotFoundError where there is none, DataLossError where it is damaged."""
         self.require(tensor_str)
         return self.read(tensor_str).copy()
 
@@ -94,14 +97,14 @@ class CheckpointReader(ABC):
         return self.entries[name]
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
-        """The shapes of all tensors, by name."""
+        """Returns the shapes of all tensors, by name."""
         return {name: list(entry.shape) for name, entry in self.entries.items()}
 
     def get_variable_to_dtype_map(self) -> dict[str, DType]:
-        """The dtypes of all tensors, by name."""
+        """Returns the dtypes of all tensors, by name."""
         return {name: entry.dtype for name, entry in self.entries.items()}
 
     def debug_string(self) -> bytes:
-        """A line for each tensor: name, dtype and shape."""
+        """Returns a line for each tensor: name, dtype and shape."""
         lines = (f"{name} ({e.dtype.name}) {list(e.shape)}\n" for name, e in sorted(self.entries.items()))
         return "".join(lines).encode()

@@ -34,7 +34,7 @@ def restore_values(
 
 
 def values_of_parts(array: np.ndarray, variable: Savable) -> list[np.ndarray]:
-    """The values of the parts of a partitioned variable, or the one value of another."""
+    """Returns the values of the parts of a partitioned variable, or the one value of another."""
     if not isinstance(variable, PartitionedVariable):
         return [array]
     ends = np.cumsum([v.shape.as_list()[variable.axis] for v in variable])[:-1]
@@ -42,7 +42,7 @@ def values_of_parts(array: np.ndarray, variable: Savable) -> list[np.ndarray]:
 
 
 def check_fit(reader: CheckpointReader, variables: Mapping[str, Savable], reshape: bool = False) -> None:
-    """An error that lists everything in which the variables differ from the checkpoint."""
+    """Raises an error that lists everything in which the variables differ from the checkpoint."""
     missing = [name for name in variables if name not in reader.entries]
     wrong = [
         text for name, v in variables.items() if name in reader.entries for text in _differs(reader, name, v, reshape)

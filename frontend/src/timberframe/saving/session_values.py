@@ -17,7 +17,9 @@ from timberframe_core.runtime.session import BaseSession
 def check_session(
     session: object, given: Sequence[Variable | PartitionedVariable], owner: str = "Saver"
 ) -> BaseSession:
-    """The session, if it is one and runs the graph of these variables; in eager execution the one that has them."""
+    """Returns the session, if it is one and runs the graph of these variables; in eager
+    execution the one that has them.
+    """
     variables = parts_of(given)
     if variables and variables[0].handle.eager:
         session = variables[0].graph.session  # type: ignore[attr-defined]  # an EagerGraph has one
@@ -37,7 +39,8 @@ Savable = Variable | PartitionedVariable
 
 
 def current_values(session: BaseSession, variables: Mapping[str, Savable], owner: str = "Saver") -> dict[str, Saved]:
-    """The values of all variables at one moment, without copies of those in host memory; partitioned ones as a whole.
+    """Returns the values of all variables at one moment, without copies of those in host memory;
+    partitioned ones as a whole.
 
     Raises FailedPreconditionError that names every variable without a value.
     """

@@ -6,7 +6,7 @@ from timberframe_core.errors import DataLossError
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """An integer in groups of seven bits, low ones first, and where it ends."""
+    """Returns an integer in groups of seven bits, low ones first, and where it ends."""
     value = shift = 0
     while True:
         if at >= len(data) or shift > 63:
@@ -20,7 +20,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def write_varint(number: int) -> bytes:
-    """A number, seven bits a byte, the lowest first."""
+    """Returns a number, seven bits a byte, the lowest first."""
     made = bytearray()
     while number >= 128:
         made.append(number & 127 | 128)
@@ -29,7 +29,7 @@ def write_varint(number: int) -> bytes:
 
 
 def expand(data: bytes) -> bytes:
-    """The data that was compressed; DataLossError where that is not what `data` is."""
+    """Returns the data that was compressed; DataLossError where that is not what `data` is."""
     size, at = read_varint(data, 0)
     result = bytearray()
     while at < len(data):

@@ -73,7 +73,7 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def write_table(entries: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """The file of these keys and values, which come in the order of their keys. Nothing in it is compressed."""
+    """Returns the file of these keys and values, which come in the order of their keys. Nothing in it is compressed."""
     made, index, waiting, size = bytearray(), [], list[tuple[bytes, bytes]](), 0
     for entry in entries:
         if size > _BLOCK:

@@ -16,7 +16,7 @@ _SIZE = re.compile(r"\d{1,18}", re.ASCII)
 
 
 def parse_slice(text: str, name: str) -> tuple[StaticShape, Any]:
-    """The shape of a whole tensor and a TensorSliceProto, as nodes that save and restore say them: "4 6 0,2:-".
+    """Returns the shape of a whole tensor and a TensorSliceProto, as nodes that save and restore say them: "4 6 0,2:-".
 
     The last of these words has a start and a length for each dimension, or "-" for all of it. Raises
     InvalidArgumentError, naming the tensor, for anything else and for slices that do not lie in the whole.
@@ -41,7 +41,7 @@ def parse_slice(text: str, name: str) -> tuple[StaticShape, Any]:
 
 
 def slice_range(part: Any, shape: StaticShape) -> tuple[slice, ...] | None:
-    """Where a slice lies in the whole; None where it does not."""
+    """Returns where a slice lies in the whole; None where it does not."""
     if len(part.extent) != len(shape):
         return None
     found = []
@@ -54,23 +54,24 @@ def slice_range(part: Any, shape: StaticShape) -> tuple[slice, ...] | None:
 
 
 def tile(parts: Sequence[tuple[slice, ...]], shape: StaticShape) -> bool:
-    """Whether slices fill the shape and none lies over another one."""
+    """Returns whether slices fill the shape and none lies over another one."""
     total = sum(num_elements(sizes_of(part)) for part in parts)
     return total == num_elements(shape) and not any(overlap(a, b) for a, b in itertools.combinations(parts, 2))
 
 
 def overlap(a: Sequence[slice], b: Sequence[slice]) -> bool:
-    """Whether an element lies in both of two slices of one tensor."""
+    """Returns whether an element lies in both of two slices of one tensor."""
     return all(max(r.start, s.start) < min(r.stop, s.stop) for r, s in zip(a, b, strict=True))
 
 
 def sizes_of(where: Sequence[slice]) -> StaticShape:
-    """The shape of what lies there."""
+    """Returns the shape of what lies there."""
     return tuple(r.stop - r.start for r in where)
 
 
 def slice_key(name: str, part: Any) -> bytes:
-    """The key under which a slice of a tensor is stored: a zero, the name, and start and length for each dimension.
+    """Returns the key under which a slice of a tensor is stored: a zero, the name, and start and
+    length for each dimension.
 
     Numbers and strings are coded so that their order is that of the bytes: tensorflow/core/lib/strings/ordered_code.
     """
@@ -82,7 +83,7 @@ def slice_key(name: str, part: Any) -> bytes:
 
 
 def _unsigned(value: int) -> bytes:
-    """The number of bytes, and these, the highest first."""
+    """Returns the number of bytes, and these, the highest first."""
     size = (value.bit_length() + 7) // 8
     return bytes([size]) + value.to_bytes(size, "big")
 

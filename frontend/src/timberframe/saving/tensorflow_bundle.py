@@ -33,12 +33,12 @@ VERSION = 1  # of the format: kTensorBundleVersion
 
 
 def data_file(prefix: str, shard: int, count: int) -> Path:
-    """The file with the elements of some tensors."""
+    """Returns the file with the elements of some tensors."""
     return Path(f"{prefix}.data-{shard:05d}-of-{count:05d}")
 
 
 def shard_count(prefix: str) -> int:
-    """How many data files the index of a checkpoint counts. Raises as reading the index does."""
+    """Returns how many data files the index of a checkpoint counts. Raises as reading the index does."""
     return _header(dict(read_table(Path(f"{prefix}{INDEX}").read_bytes()))).num_shards  # type: ignore[no-any-return] # a message
 
 
@@ -64,7 +64,7 @@ class TensorFlowBundle(CheckpointReader):
         """Whether all data files were there. One that is missing is reported when a tensor of it is read."""
 
     def is_current(self) -> bool:
-        """Whether the index that was read is still there, so that the data files are those that it means."""
+        """Returns whether the index that was read is still there, so that the data files are those that it means."""
         with contextlib.suppress(FileNotFoundError):
             return _identity(os.stat(f"{self.path}{INDEX}")) == self._index
         return False
@@ -93,7 +93,7 @@ class TensorFlowBundle(CheckpointReader):
         return self._joined(name, proto, entry) if proto.slices else self._value(name, proto, entry)
 
     def _joined(self, name: str, proto: Any, entry: Entry) -> np.ndarray:
-        """The value of a partitioned variable, whose slices are stored one by one."""
+        """Returns the value of a partitioned variable, whose slices are stored one by one."""
         parts = [slice_range(part, entry.shape) for part in proto.slices]
         if None in parts or not tile([p for p in parts if p is not None], entry.shape):
             raise self._damaged(name, f"its slices do not make up its shape {list(entry.shape)}")
@@ -162,7 +162,7 @@ class TensorFlowBundle(CheckpointReader):
         return shard in self._shards
 
     def _strings(self, name: str, proto: Any, entry: Entry, data: np.ndarray) -> np.ndarray:
-        """Lengths as varints, a checksum of the lengths, and the bytes of all elements."""
+        """Returns lengths as varints, a checksum of the lengths, and the bytes of all elements."""
         raw, at = data.tobytes(), 0
         lengths = []
         for _ in range(num_elements(entry.shape)):
@@ -191,12 +191,12 @@ class TensorFlowBundle(CheckpointReader):
 
 
 def _identity(status: os.stat_result) -> tuple[int, int, int]:
-    """What a file that takes the place of another one has different."""
+    """Returns what a file that takes the place of another one has different."""
     return status.st_dev, status.st_ino, status.st_mtime_ns
 
 
 def _entry(proto: Any, what: str) -> Entry:
-    """The entry's description of its tensor; DataLossError if no tensor can be like that."""
+    """Returns the entry's description of its tensor; DataLossError if no tensor can be like that."""
     try:
         dtype, shape = dtypes.as_dtype(proto.dtype).base_dtype, decode_shape(proto.shape, what)
     except InvalidArgumentError as e:

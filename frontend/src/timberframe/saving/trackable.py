@@ -30,16 +30,16 @@ class Trackable:
             self._restoration.go_on()
 
     def _tracked(self) -> dict[str, Any]:
-        """What is saved of it, by name."""
+        """Returns what is saved of it, by name."""
         return {k: v for k, v in vars(self).items() if k not in self._untracked and is_tracked(v)}
 
     def _slots_of(self, variable: Any) -> dict[str, Any]:
-        """The variables that it keeps for another one, by name."""
+        """Returns the variables that it keeps for another one, by name."""
         return {}
 
 
 def is_tracked(value: Any) -> bool:
-    """Whether a checkpoint saves a value that is an attribute."""
+    """Returns whether a checkpoint saves a value that is an attribute."""
     if isinstance(value, list):
         return any(is_tracked(x) for x in value)
     if isinstance(value, dict):
@@ -48,7 +48,7 @@ def is_tracked(value: Any) -> bool:
 
 
 def tracked_by(value: Any) -> Mapping[str, Any]:
-    """The parts of what is tracked, by name."""
+    """Returns the parts of what is tracked, by name."""
     if isinstance(value, list):
         return {str(i): x for i, x in enumerate(value) if is_tracked(x)}
     if isinstance(value, dict):

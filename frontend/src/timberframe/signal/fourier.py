@@ -97,12 +97,12 @@ def _extended(x: Any, lengths: Any, rank: int) -> Any:
 
 
 def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Any:
-    """The element of frequency zero moved to the middle of each axis; axes: by default all."""
+    """Returns the element of frequency zero moved to the middle of each axis; axes: by default all."""
     return _shifted(x, axes, lambda n: n // 2, name or "fftshift")
 
 
 def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Any:
-    """The inverse of `fftshift`."""
+    """Returns the inverse of `fftshift`."""
     return _shifted(x, axes, lambda n: -(n // 2), name or "ifftshift")
 
 
@@ -118,7 +118,7 @@ def _shifted(x: Any, axes: Any, by: Callable[[Any], Any], name: str) -> Any:
 def dct(
     input: Any, type: int = 2, n: Any = None, axis: int = -1, norm: str | None = None, name: str | None = None
 ) -> Any:
-    """The discrete cosine transform of the last dimension of real numbers, of type 1, 2, 3 or 4.
+    """Returns the discrete cosine transform of the last dimension of real numbers, of type 1, 2, 3 or 4.
 
     n: how many elements, by default those of the input, which is cut or filled with zeros. norm: "ortho" makes the
     transform orthonormal (types 2, 3 and 4). axis: must be -1.
@@ -134,7 +134,9 @@ def dct(
 def idct(
     input: Any, type: int = 2, n: Any = None, axis: int = -1, norm: str | None = None, name: str | None = None
 ) -> Any:
-    """The inverse of `dct` of this type, but for a factor of 2 n (2 (n - 1) for type 1) without norm="ortho"."""
+    """Returns the inverse of `dct` of this type, but for a factor of 2 n (2 (n - 1) for
+    type 1) without norm="ortho".
+    """
     _check_dct(type, axis, n, norm)
     return dct(input, {1: 1, 2: 3, 3: 2, 4: 4}[type], n, axis, norm, name or "idct")
 
@@ -151,7 +153,7 @@ def _check_dct(kind: int, axis: int, n: Any, norm: str | None) -> None:
 
 
 def _size(x: Any) -> Any:
-    """How many elements the last dimension has."""
+    """Returns how many elements the last dimension has."""
     known = x.static_shape
     return tf.shape(x)[-1] if known is None or known[-1] is None else known[-1]
 

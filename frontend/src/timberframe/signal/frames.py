@@ -24,7 +24,7 @@ def frame(
     axis: int = -1,
     name: str | None = None,
 ) -> Any:
-    """The frames of an axis, frame_step apart: [..., frames, frame_length, ...].
+    """Returns the frames of an axis, frame_step apart: [..., frames, frame_length, ...].
 
     pad_end: whether frames that reach beyond the end are there, too, filled with pad_value.
     """
@@ -47,7 +47,7 @@ def frame(
 
 
 def _number(value: Any) -> Any:
-    """A number that is known before a run as such."""
+    """Returns a number that is known before a run as such."""
     known = value if isinstance(value, int) else tf.get_static_value(tf.convert_to_tensor(value, tf.int32))
     return tf.convert_to_tensor(value, tf.int32) if known is None else int(known)
 
@@ -57,7 +57,9 @@ def _at_least_zero(count: Any) -> Any:
 
 
 def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Any:
-    """The sum of frames, [..., frames, frame_length], each frame_step after the one before it: [..., samples]."""
+    """Returns the sum of frames, [..., frames, frame_length], each frame_step after the one
+    before it: [..., samples].
+    """
     with tf.name_scope(name, "overlap_and_add", [signal, frame_step]):
         x = tf.convert_to_tensor(signal)
         sizes = x.shape.as_list()
@@ -72,7 +74,7 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> An
 
 
 def _fft_length(frame_length: Any, fft_length: Any) -> Any:
-    """The given length, by default the least power of two that holds a frame."""
+    """Returns the given length, by default the least power of two that holds a frame."""
     if fft_length is not None:
         return _number(fft_length)
     length = _number(frame_length)
@@ -90,7 +92,7 @@ def stft(
     pad_end: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The short-time Fourier transform of real signals, [..., samples]: [..., frames, fft_length // 2 + 1].
+    """Returns the short-time Fourier transform of real signals, [..., samples]: [..., frames, fft_length // 2 + 1].
 
     fft_length: by default the least power of two that holds a frame. window_fn: makes the window from a length and a
     dtype; None means none.
@@ -130,7 +132,7 @@ def inverse_stft(
 def inverse_stft_window_fn(
     frame_step: Any, forward_window_fn: Window = hann_window, name: str | None = None
 ) -> Callable[..., Any]:
-    """The window by which `inverse_stft` gives back what `stft` with forward_window_fn has transformed."""
+    """Returns the window by which `inverse_stft` gives back what `stft` with forward_window_fn has transformed."""
 
     def window(frame_length: Any, dtype: Any) -> Any:
         with tf.name_scope(name, "inverse_stft_window_fn", [forward_window_fn]):
@@ -152,7 +154,7 @@ def mdct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """The modified discrete cosine transform: of frames that overlap by half, [..., frames, frame_length // 2].
+    """Returns the modified discrete cosine transform: of frames that overlap by half, [..., frames, frame_length // 2].
 
     frame_length: a multiple of 4.
     """
@@ -174,7 +176,7 @@ def mdct(
 def inverse_mdct(
     mdcts: Any, window_fn: Window | None = vorbis_window, norm: str | None = None, name: str | None = None
 ) -> Any:
-    """The inverse of `mdct`, for a window whose squares add up to one at half its length."""
+    """Returns the inverse of `mdct`, for a window whose squares add up to one at half its length."""
     with tf.name_scope(name, "inverse_mdct", [mdcts]):
         x = tf.convert_to_tensor(mdcts, preferred_dtype=tf.float32)
         half = x.shape.as_list()[-1]

@@ -28,7 +28,8 @@ def linear_to_mel_weight_matrix(
     dtype: Any = tf.float32,
     name: str | None = None,
 ) -> Any:
-    """The weights of frequencies in the triangular bands of HTK's mel scale: [num_spectrogram_bins, num_mel_bins].
+    """Returns the weights of frequencies in the triangular bands of HTK's mel scale:
+    [num_spectrogram_bins, num_mel_bins].
 
     Frequencies are in hertz; those of the spectrogram reach from 0 to half the sample rate.
     """
@@ -49,7 +50,7 @@ def linear_to_mel_weight_matrix(
 
 
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Any:
-    """The mel-frequency cepstral coefficients of logarithms of mel spectrograms, as HTK scales them."""
+    """Returns the mel-frequency cepstral coefficients of logarithms of mel spectrograms, as HTK scales them."""
     with tf.name_scope(name, "mfccs_from_log_mel_spectrograms", [log_mel_spectrograms]):
         x = tf.convert_to_tensor(log_mel_spectrograms)
         bins = x.shape.as_list()[-1]

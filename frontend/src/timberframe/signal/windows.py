@@ -46,14 +46,14 @@ def _known(length: Any, what: str) -> int:
 
 
 def kaiser_window(window_length: Any, beta: float = 12.0, dtype: Any = tf.float32, name: str | None = None) -> Any:
-    """The Kaiser window: I0(beta sqrt(1 - x^2)) / I0(beta) for x from -1 to 1. window_length must be known."""
+    """Returns the Kaiser window: I0(beta sqrt(1 - x^2)) / I0(beta) for x from -1 to 1. window_length must be known."""
     return tf.constant(np.kaiser(_known(window_length, "kaiser_window"), beta), dtype, name=name or "kaiser_window")
 
 
 def kaiser_bessel_derived_window(
     window_length: Any, beta: float = 12.0, dtype: Any = tf.float32, name: str | None = None
 ) -> Any:
-    """The window of roots of sums of a Kaiser window, whose squares add up to one at half its length."""
+    """Returns the window of roots of sums of a Kaiser window, whose squares add up to one at half its length."""
     half = _known(window_length, "kaiser_bessel_derived_window") // 2
     sums = np.cumsum(np.kaiser(half + 1, beta))
     rising = np.sqrt(sums[:-1] / sums[-1])

@@ -28,7 +28,7 @@ def _scope(name: str, family: str | None, values: Sequence[Any]) -> Iterator[tup
 
 
 def _usable(name: str) -> str:
-    """The name with `_` for what names of nodes cannot have, as TensorFlow makes it."""
+    """Returns the name with `_` for what names of nodes cannot have, as TensorFlow makes it."""
     return re.sub(r"[^-/\w.]", "_", name).lstrip("/")
 
 
@@ -38,7 +38,7 @@ def _collected(summary: Tensor, collections: Sequence[str] | None) -> Tensor:
 
 
 def scalar(name: str, tensor: Any, collections: Sequence[str] | None = None, family: str | None = None) -> Tensor:
-    """A summary of one number, to be shown as a curve.
+    """Returns a summary of one number, to be shown as a curve.
 
     name: of the node; with the scopes around it, the tag. collections: [GraphKeys.SUMMARIES] if None. family: is put
     before the tag, by which TensorBoard groups. The result is a serialised Summary for `FileWriter.add_summary`.
@@ -48,7 +48,7 @@ def scalar(name: str, tensor: Any, collections: Sequence[str] | None = None, fam
 
 
 def histogram(name: str, values: Any, collections: Sequence[str] | None = None, family: str | None = None) -> Tensor:
-    """A summary of the distribution of values, which must be finite. The arguments are those of `scalar`."""
+    """Returns a summary of the distribution of values, which must be finite. The arguments are those of `scalar`."""
     with _scope(name, family, [values]) as (tag, scope):
         return _collected(apply_op("HistogramSummary", [tag, values], None, scope), collections)
 
@@ -60,7 +60,7 @@ def image(
     collections: Sequence[str] | None = None,
     family: str | None = None,
 ) -> Tensor:
-    """A summary of images [batch, height, width, channels] with 1, 3 or 4 channels, uint8 or floats.
+    """Returns a summary of images [batch, height, width, channels] with 1, 3 or 4 channels, uint8 or floats.
 
     max_outputs: how many of the batch. Floats are scaled to [0, 255]. The other arguments are those of `scalar`.
     """
@@ -77,7 +77,10 @@ def audio(
     collections: Sequence[str] | None = None,
     family: str | None = None,
 ) -> Tensor:
-    """A summary of sounds [batch, frames(, channels)] in [-1, 1]. sample_rate: in hertz; others as in `image`."""
+    """Returns a summary of sounds [batch, frames(, channels)] in [-1, 1].
+
+    sample_rate: in hertz; others as in `image`.
+    """
     with _scope(name, family, [tensor]) as (tag, scope):
         rate = convert_to_tensor(sample_rate, float32, "sample_rate")
         made = apply_op("AudioSummaryV2", [tag, tensor, rate], {"max_outputs": max_outputs}, scope)
@@ -93,7 +96,7 @@ def tensor_summary(
     family: str | None = None,
     display_name: str | None = None,
 ) -> Tensor:
-    """A summary of any tensor. summary_metadata: which plugin of TensorBoard shows it."""
+    """Returns a summary of any tensor. summary_metadata: which plugin of TensorBoard shows it."""
     metadata = messages.SummaryMetadata()
     if summary_metadata is not None:
         metadata.CopyFrom(messages.as_message(summary_metadata, messages.SummaryMetadata, "tensor_summary"))
@@ -107,7 +110,7 @@ def tensor_summary(
 
 
 def text(name: str, tensor: Any, collections: Sequence[str] | None = None) -> Tensor:
-    """A summary of strings, which TensorBoard shows as Markdown."""
+    """Returns a summary of strings, which TensorBoard shows as Markdown."""
     given = convert_to_tensor(tensor)
     if given.dtype != string:
         raise InvalidArgumentError(f"tf.summary.text: tensor has dtype {given.dtype.name}; string is required")
@@ -117,7 +120,7 @@ def text(name: str, tensor: Any, collections: Sequence[str] | None = None) -> Te
 
 
 def merge(inputs: Sequence[Any], collections: Sequence[str] | None = None, name: str | None = None) -> Tensor:
-    """One summary with the values of several, whose tags must differ."""
+    """Returns one summary with the values of several, whose tags must differ."""
     with name_scope(name, "Merge", inputs) as scope:
         made = apply_op("MergeSummary", [list(inputs)], None, scope)
         return made if collections is None else _collected(made, collections)

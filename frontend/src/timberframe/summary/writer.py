@@ -71,7 +71,7 @@ class FileWriter:
         self._flush()
 
     def get_logdir(self) -> str:
-        """The folder."""
+        """Returns the folder."""
         return self._folder
 
     def add_summary(self, summary: Any, global_step: Any = None) -> None:
@@ -181,7 +181,9 @@ class FileWriter:
 
 
 def _flush_if_alive(writer: weakref.ref[FileWriter]) -> None:
-    """What a timer calls: it must not keep a writer that its program forgot, whose file ends with it."""
+    """Flushes a writer at a timer's call, which must not keep one that its program forgot: the file
+    of such a one ends with it.
+    """
     alive = writer()
     if alive is not None:
         alive.flush()
@@ -195,7 +197,7 @@ class FileWriterCache:
 
     @classmethod
     def get(cls, logdir: Any) -> FileWriter:
-        """The writer of a folder, made when it is first asked for; it then writes the default graph."""
+        """Returns the writer of a folder, made when it is first asked for; it then writes the default graph."""
         with cls._lock:
             folder = os.fspath(logdir)
             if folder not in cls._writers:
@@ -212,6 +214,8 @@ class FileWriterCache:
 
 
 def summary_iterator(path: Any) -> Any:
-    """The Event messages of an event file, in order; a record that is not complete yet ends them with DataLossError."""
+    """Yields the Event messages of an event file, in order; a record that is not complete yet
+    ends them with DataLossError.
+    """
     for record in read_records(os.fspath(path)):
         yield messages.as_message(record, messages.Event, f"event file '{path}'")

@@ -23,7 +23,7 @@ class Assertions(absltest.TestCase):
     """The assertions of absl's test case, and those on arrays; tensors are evaluated first."""
 
     def evaluate(self, tensors: Any) -> Any:
-        """The values of tensors, in their structure."""
+        """Returns the values of tensors, in their structure."""
         raise NotImplementedError
 
     def _array(self, value: Any) -> np.ndarray:
@@ -32,7 +32,7 @@ class Assertions(absltest.TestCase):
         return np.asarray(value)
 
     def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:  # noqa: N802 - TensorFlow's name
-        """Both are equal, shapes included; NaN equals NaN."""
+        """Asserts that both are equal, shapes included; NaN equals NaN."""
         first, second = self._array(a), self._array(b)
         self.assertEqual(first.shape, second.shape, msg)
         equal = first == second
@@ -42,7 +42,7 @@ class Assertions(absltest.TestCase):
             np.testing.assert_array_equal(first, second, msg or "")
 
     def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:  # noqa: N802 - TensorFlow's name
-        """Some element differs."""
+        """Asserts that some element differs."""
         try:
             self.assertAllEqual(a, b)
         except AssertionError:
@@ -52,7 +52,7 @@ class Assertions(absltest.TestCase):
     def assertAllClose(  # noqa: N802 - TensorFlow's name
         self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None
     ) -> None:
-        """Both differ by at most atol + rtol |b|, in the same structure of dicts, lists and tuples."""
+        """Asserts that both differ by at most atol + rtol |b|, in the same structure of dicts, lists and tuples."""
         if isinstance(a, dict) or isinstance(b, dict):
             self.assertEqual(set(a), set(b), msg)
             for key in a:
@@ -94,7 +94,7 @@ class Assertions(absltest.TestCase):
         raise AssertionError(msg or "the two values are close at all elements")
 
     def assertAllGreater(self, a: Any, comparison_target: Any) -> None:  # noqa: N802 - TensorFlow's name
-        """All elements are greater."""
+        """Asserts that all elements are greater."""
         self._assert_all(a, lambda x: x > comparison_target, f"greater than {comparison_target!r}")
 
     def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:  # noqa: N802 - TensorFlow's name
@@ -102,7 +102,7 @@ class Assertions(absltest.TestCase):
         self._assert_all(a, lambda x: x >= comparison_target, f"greater than or equal to {comparison_target!r}")
 
     def assertAllLess(self, a: Any, comparison_target: Any) -> None:  # noqa: N802 - TensorFlow's name
-        """All elements are less."""
+        """Asserts that all elements are less."""
         self._assert_all(a, lambda x: x < comparison_target, f"less than {comparison_target!r}")
 
     def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:  # noqa: N802 - TensorFlow's name
@@ -110,14 +110,16 @@ class Assertions(absltest.TestCase):
         self._assert_all(a, lambda x: x <= comparison_target, f"less than or equal to {comparison_target!r}")
 
     def assertAllInSet(self, target: Any, expected_set: Any) -> None:  # noqa: N802 - TensorFlow's name
-        """All elements are in a set."""
+        """Asserts that all elements are in a set."""
         self._assert_all(target, lambda x: np.isin(x, list(expected_set)), f"in {expected_set!r}")
 
     def assertAllInRange(  # noqa: N802 - TensorFlow's name
         self, target: Any, lower_bound: Any, upper_bound: Any, open_lower_bound: bool = False,
         open_upper_bound: bool = False,
     ) -> None:  # fmt: skip
-        """All elements are between two bounds; open_lower_bound, open_upper_bound: none is equal to that bound."""
+        """Asserts that all elements are between two bounds; open_lower_bound, open_upper_bound:
+        none is equal to that bound.
+        """
         ends = f"{'(' if open_lower_bound else '['}{lower_bound}, {upper_bound}{')' if open_upper_bound else ']'}"
         self._assert_all(
             target,
@@ -138,47 +140,47 @@ class Assertions(absltest.TestCase):
             )
 
     def assertItemsEqual(self, first: Any, second: Any, msg: str | None = None) -> None:  # noqa: N802 - TensorFlow's name
-        """Two sequences have the same elements, each as often, in any order."""
+        """Asserts that two sequences have the same elements, each as often, in any order."""
         self.assertCountEqual(first, second, msg)
 
     def assertDeviceEqual(self, device1: Any, device2: Any, msg: str | None = None) -> None:  # noqa: N802 - TensorFlow's name
-        """Two devices have the same name in full."""
+        """Asserts that two devices have the same name in full."""
         first, second = (DeviceSpec.from_string(str(d)).to_string() for d in (device1, device2))
         self.assertEqual(first, second, msg)
 
     def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:  # noqa: N802 - TensorFlow's name
-        """Two numbers differ by at most err."""
+        """Asserts that two numbers differ by at most err."""
         self.assertTrue(
             f1 == f2 or abs(f1 - f2) <= err, f"{f1!r} != {f2!r} +/- {err!r}{'' if msg is None else f' ({msg})'}"
         )
 
     def assertArrayNear(self, farray1: Any, farray2: Any, err: float, msg: str | None = None) -> None:  # noqa: N802 - TensorFlow's name
-        """Two sequences of numbers differ by at most err."""
+        """Asserts that two sequences of numbers differ by at most err."""
         self.assertEqual(len(farray1), len(farray2), msg)
         for x, y in zip(farray1, farray2, strict=True):
             self.assertNear(float(x), float(y), err, msg)
 
     def assertNDArrayNear(self, ndarray1: Any, ndarray2: Any, err: float, msg: str | None = None) -> None:  # noqa: N802 - TensorFlow's name
-        """The norm of the difference of two arrays is less than err."""
+        """Asserts that the norm of the difference of two arrays is less than err."""
         self.assertLess(float(np.linalg.norm(self._array(ndarray1) - self._array(ndarray2))), err, msg)
 
     def assertShapeEqual(self, np_array: Any, tf_tensor: Any, msg: str | None = None) -> None:  # noqa: N802 - TensorFlow's name
-        """A tensor's static shape is that of an array."""
+        """Asserts that a tensor's static shape is that of an array."""
         self.assertEqual(list(np.shape(np_array)), tf_tensor.shape.as_list(), msg)
 
     def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:  # noqa: N802 - TensorFlow's name
-        """A value has a dtype."""
+        """Asserts that a value has a dtype."""
         self.assertEqual(self._array(target).dtype, np.dtype(expected_dtype))
 
     def assertProtoEquals(self, expected_message_maybe_ascii: Any, message: Any, msg: str | None = None) -> None:  # noqa: N802 - TensorFlow's name
-        """Two messages are equal; the expected one may be a text."""
+        """Asserts that two messages are equal; the expected one may be a text."""
         expected = expected_message_maybe_ascii
         if isinstance(expected, str):
             expected = messages.parse_text(expected.encode(), type(message), "assertProtoEquals")
         self.assertEqual(expected, message, msg)
 
     def assertStartsWith(self, actual: str, expected_start: str, msg: str | None = None) -> None:  # noqa: N802 - TensorFlow's name
-        """A text begins with another."""
+        """Asserts that a text begins with another."""
         self.assertTrue(actual.startswith(expected_start), msg or f"{actual!r} does not start with {expected_start!r}")
 
     @contextmanager
@@ -197,5 +199,5 @@ class Assertions(absltest.TestCase):
             raise AssertionError(f"{exception_type} was not raised")
 
     def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> AbstractContextManager[None]:  # noqa: N802 - TensorFlow's name
-        """What is raised inside is an error of an operation that a pattern or function matches."""
+        """Returns what is raised inside is an error of an operation that a pattern or function matches."""
         return self.assertRaisesWithPredicateMatch(OpError, expected_err_re_or_predicate)

@@ -26,7 +26,7 @@ SEED = 87654321
 
 
 def _eager_value(tensor: Any) -> Any:
-    """The value of an EagerTensor; None for operations, which eager execution has none of."""
+    """Returns the value of an EagerTensor; None for operations, which eager execution has none of."""
     return None if tensor is None else convert_to_tensor(tensor).numpy()  # type: ignore[attr-defined]  # an EagerTensor
 
 
@@ -54,7 +54,7 @@ class TestCase(Assertions):
         super().tearDown()
 
     def get_temp_dir(self) -> str:
-        """A folder for files of this test."""
+        """Returns a folder for files of this test."""
         folder = os.path.join(get_temp_dir(), self.id())
         os.makedirs(folder, exist_ok=True)
         return folder
@@ -98,7 +98,9 @@ class TestCase(Assertions):
     test_session.__test__ = False  # type: ignore[attr-defined]  # pytest would take it for a test
 
     def evaluate(self, tensors: Any) -> Any:
-        """The values of tensors, in their structure, by the session that is open or else by `cached_session`."""
+        """Returns the values of tensors, in their structure, by the session that is open or
+        else by `cached_session`.
+        """
         if get_default_graph().eager:
             return nest.map_structure(_eager_value, tensors)
         session = get_default_session()

@@ -10,21 +10,21 @@ from timberframe_core.runtime.devices import devices_for
 
 
 def accelerator_names() -> list[str]:
-    """The names of all accelerators."""
+    """Returns the names of all accelerators."""
     found = devices_for(SessionConfig())
     return [d.name for d in accelerators(found, next((d for d in found if d.host_memory), None))]
 
 
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:
-    """Whether there is an accelerator; cuda_only: of type CUDA. min_cuda_compute_capability changes nothing."""
+    """Returns whether there is an accelerator; cuda_only: of type CUDA. min_cuda_compute_capability changes nothing."""
     return any("CUDA" in name for name in accelerator_names()) if cuda_only else bool(accelerator_names())
 
 
 def gpu_device_name() -> str:
-    """Name of the first accelerator, empty if there is none."""
+    """Returns the name of the first accelerator, empty if there is none."""
     return next(iter(accelerator_names()), "")
 
 
 def is_built_with_cuda() -> bool:
-    """Whether there is a CUDA device: its plugin is a package of its own."""
+    """Returns whether there is a CUDA device: its plugin is a package of its own."""
     return is_gpu_available(cuda_only=True)

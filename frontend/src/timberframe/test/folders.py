@@ -9,14 +9,14 @@ from pathlib import Path
 
 
 def get_temp_dir() -> str:
-    """A folder for files of tests, one for each process; TEST_TMPDIR of the environment if it is set."""
+    """Returns a folder for files of tests, one for each process; TEST_TMPDIR of the environment if it is set."""
     folder = os.environ.get("TEST_TMPDIR") or str(Path(tempfile.gettempdir()) / f"timberframe_test_{os.getpid()}")
     os.makedirs(folder, exist_ok=True)
     return folder
 
 
 def test_src_dir_path(relative_path: str) -> str:
-    """A path below the folder of the program."""
+    """Returns a path below the folder of the program."""
     return str(Path(sys.argv[0]).resolve().parent / relative_path)
 
 

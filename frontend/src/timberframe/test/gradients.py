@@ -22,7 +22,8 @@ def compute_gradient(
     init_targets: Any = None,
     extra_feed_dict: Any = None,
 ) -> Any:
-    """The Jacobian dy/dx by `tf.gradients`, and by differences of 2 delta: two arrays [elements of x, elements of y].
+    """Returns the Jacobian dy/dx by `tf.gradients`, and by differences of 2 delta: two arrays
+    [elements of x, elements of y].
 
     x and x_shape may be lists, as may then x_init_value; the result is a list of pairs then. init_targets: operations
     to run first. It needs a session that is open.
@@ -85,7 +86,7 @@ def compute_gradient_error(
     init_targets: Any = None,
     extra_feed_dict: Any = None,
 ) -> float:
-    """The largest difference between the two Jacobians of `compute_gradient`."""
+    """Returns the largest difference between the two Jacobians of `compute_gradient`."""
     found = compute_gradient(x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict)
     pairs = [found] if isinstance(found, tuple) else found
     return max((float(np.abs(a - b).max()) for a, b in pairs if a.size), default=0.0)

@@ -174,7 +174,7 @@ class AdamOptimizer(Optimizer):
             self._zeros_slot(variable, "v", self._name)
 
     def _get_beta_accumulators(self) -> tuple[Any, Any]:
-        """The powers of beta1 and beta2, by the name that programs know."""
+        """Returns the powers of beta1 and beta2, by the name that programs know."""
         return self._get_non_slot_variable("beta1_power"), self._get_non_slot_variable("beta2_power")
 
     def _prepare(self) -> None:
@@ -217,7 +217,7 @@ def bias_corrected(rate: Any, power1: Any, power2: Any) -> Any:
 
 
 def decayed(slot: Any, rate: Any, indices: Any, added: Any) -> Tensor:
-    """A slot that decays as a whole and has something added to some rows."""
+    """Returns a slot that decays as a whole and has something added to some rows."""
     graph = get_default_graph()
     with graph.control_dependencies([slot.assign(slot * rate, read_value=False)]):
         scattered = apply_op("ResourceScatterAdd", [slot.handle, indices, added])

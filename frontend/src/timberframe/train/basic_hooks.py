@@ -25,7 +25,7 @@ class NanLossDuringTrainingError(OpError, RuntimeError):
 
 
 def _tensor(given: Any) -> Any:
-    """The tensor of the default graph that is given, or named: by the name of an operation its only output."""
+    """Returns the tensor of the default graph that is given, or named: by the name of an operation its only output."""
     graph = get_default_graph()
     if not isinstance(given, str) or ":" in given:
         return graph.as_graph_element(given)
@@ -38,7 +38,7 @@ def _tensor(given: Any) -> Any:
 
 
 def required_global_step(owner: str) -> Any:
-    """The global step of the default graph; WrongStateError where there is none."""
+    """Returns the global step of the default graph; WrongStateError where there is none."""
     found = get_global_step()
     if found is None:
         raise WrongStateError(f"{owner}: the graph has no global step; tf.train.get_or_create_global_step() makes one")

@@ -68,7 +68,7 @@ def _batches(
 
 
 def _components(caller: str, tensors: Any, first: Any) -> list[Any]:
-    """What an element consists of, dicts in the order of their keys."""
+    """Returns what an element consists of, dicts in the order of their keys."""
     if isinstance(first, Mapping):
         if not isinstance(tensors, Mapping) or set(tensors) != set(first):
             raise InvalidArgumentError(f"{caller}: a dict has other keys than {sorted(first)}; all must have the same")
@@ -115,7 +115,7 @@ def _queue(caller: str, lists: Sequence[Sequence[Tensor]], settings: _Settings) 
 
 
 def _shape(caller: str, tensors: Sequence[Tensor], many: bool) -> TensorShape:
-    """The shape of a component that several sets of tensors give."""
+    """Returns the shape of a component that several sets of tensors give."""
     found = []
     for t in tensors:
         if t.shape.ndims is None:

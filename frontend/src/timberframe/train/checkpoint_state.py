@@ -31,7 +31,7 @@ def generate_checkpoint_state_proto(
     all_model_checkpoint_timestamps: Sequence[float] | None = None,
     last_preserved_timestamp: float | None = None,
 ) -> Any:
-    """The CheckpointState of these paths, which become relative to save_dir where they were relative.
+    """Returns the CheckpointState of these paths, which become relative to save_dir where they were relative.
 
     The latest path is put last among all where it is not. Timestamps: seconds since 1970, one for each path.
     """
@@ -85,7 +85,9 @@ def write_state(save_dir: str, state: Any, latest_filename: str | None = None) -
 
 
 def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> Any:
-    """The CheckpointState of a folder with paths that can be opened; None where it has none that can be read."""
+    """Returns the CheckpointState of a folder with paths that can be opened; None where it
+    has none that can be read.
+    """
     path = _state_file(os.fspath(checkpoint_dir), latest_filename)
     try:
         text = path.read_bytes()
@@ -110,7 +112,9 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
 
 
 def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
-    """The path of the latest checkpoint that the folder's state file names and that exists; None without one."""
+    """Returns the path of the latest checkpoint that the folder's state file names and that
+    exists; None without one.
+    """
     instance(checkpoint_dir, (str, os.PathLike), "latest_checkpoint: checkpoint_dir", "a path")
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     if state is None:
@@ -123,12 +127,12 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
-    """Whether there is a checkpoint of this path."""
+    """Returns whether there is a checkpoint of this path."""
     return exists(os.fspath(checkpoint_prefix))
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
-    """When the checkpoints that exist were completed, in seconds since 1970."""
+    """Returns when the checkpoints that exist were completed, in seconds since 1970."""
     found = []
     for prefix in checkpoint_prefixes:
         with contextlib.suppress(FileNotFoundError):
@@ -165,7 +169,9 @@ def wait_for_new_checkpoint(
     seconds_to_sleep: float = 1,
     timeout: float | None = None,
 ) -> str | None:
-    """The latest checkpoint of a folder once it is another than last_checkpoint; None after `timeout` seconds."""
+    """Returns the latest checkpoint of a folder once it is another than last_checkpoint;
+    None after `timeout` seconds.
+    """
     end = None if timeout is None else time.monotonic() + timeout
     while (found := latest_checkpoint(checkpoint_dir)) is None or found == last_checkpoint:
         if end is not None and time.monotonic() + seconds_to_sleep > end:

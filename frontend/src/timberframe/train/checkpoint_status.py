@@ -25,14 +25,14 @@ class _InCheckpoint(ABC):
 
     @abstractmethod
     def variables(self) -> dict[str, Any]:
-        """The variables that it has values for, by their names in it."""
+        """Returns the variables that it has values for, by their names in it."""
 
     @abstractmethod
     def unused(self) -> list[str]:
-        """What is in the checkpoint, and not at the root."""
+        """Returns what is in the checkpoint, and not at the root."""
 
     def missing(self) -> list[str]:
-        """What is at the root, and not in the checkpoint."""
+        """Returns what is at the root, and not in the checkpoint."""
         found = set(self.variables().values())
         known = ObjectGraph(self.root).variables()
         return [key for key, v in known.items() if v not in found and not key.startswith("save_counter/")]

@@ -22,12 +22,12 @@ from timberframe_core.graph.operation import Tensor
 
 
 def NewCheckpointReader(filepattern: str) -> CheckpointReader:  # noqa: N802 - TensorFlow's name
-    """A reader of the checkpoint of this path, whether ours, TensorFlow's or a .safetensors file."""
+    """Returns a reader of the checkpoint of this path, whether ours, TensorFlow's or a .safetensors file."""
     return open_checkpoint(os.fspath(filepattern))
 
 
 def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:
-    """A reader of the checkpoint of this path, or of the latest one of a folder."""
+    """Returns a reader of the checkpoint of this path, or of the latest one of a folder."""
     path = os.fspath(ckpt_dir_or_file)
     if os.path.isdir(path) and not exists(path):
         latest = latest_checkpoint(path)
@@ -40,12 +40,12 @@ def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:
 
 
 def list_variables(ckpt_dir_or_file: str) -> list[tuple[str, list[int]]]:
-    """Names and shapes of the tensors of a checkpoint, sorted by name."""
+    """Returns names and shapes of the tensors of a checkpoint, sorted by name."""
     return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())
 
 
 def load_variable(ckpt_dir_or_file: str, name: str) -> np.ndarray:
-    """The value of a tensor of a checkpoint; ``name:0`` means the same as ``name``."""
+    """Returns the value of a tensor of a checkpoint; ``name:0`` means the same as ``name``."""
     return load_checkpoint(ckpt_dir_or_file).get_tensor(name.removesuffix(":0"))
 
 

@@ -32,7 +32,7 @@ class Coordinator:
         return self._joined
 
     def should_stop(self) -> bool:
-        """Whether somebody asked to stop."""
+        """Returns whether somebody asked to stop."""
         return self._stop.is_set()
 
     def request_stop(self, ex: Any = None) -> None:
@@ -69,7 +69,7 @@ class Coordinator:
         return self._stop.wait(timeout)
 
     def register_thread(self, thread: threading.Thread) -> None:
-        """Has `join` wait for this thread."""
+        """Makes `join` wait for this thread."""
         with self._lock:
             self._threads.add(thread)
 

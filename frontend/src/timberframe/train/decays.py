@@ -24,13 +24,13 @@ def _require_step(global_step: Any, function: str) -> None:
 
 
 def _rate(learning_rate: Any, global_step: Any, function: str) -> Any:
-    """The rate to begin with as a tensor; an error without a step to make it smaller by."""
+    """Returns the rate to begin with as a tensor; an error without a step to make it smaller by."""
     _require_step(global_step, function)
     return convert_to_tensor(learning_rate, name="learning_rate")
 
 
 def _fraction(global_step: Any, decay_steps: Any, staircase: bool, rate: Any, function: str) -> Any:
-    """How many times `decay_steps` have passed, whole times with staircase."""
+    """Returns how many times `decay_steps` have passed, whole times with staircase."""
     _require_step(global_step, function)
     passed = cast(global_step, rate.dtype) / cast(decay_steps, rate.dtype)
     return call_op("Floor", passed) if staircase else passed

@@ -25,7 +25,8 @@ def replica_device_setter(
     ps_ops: Sequence[str] | None = None,
     ps_strategy: Callable[[Any], int] | None = None,
 ) -> Callable[[Any], str] | None:
-    """A function for `tf.device` that puts variables on the tasks of ps_device in rotation, all else on worker_device.
+    """Returns a function for `tf.device` that puts variables on the tasks of ps_device in rotation,
+    all else on worker_device.
 
     ps_tasks: how many tasks there are; with none the function is None. cluster: a dict of addresses by job, or what has
     `as_dict`, from which ps_tasks follows. merge_devices: parts that an operation's device leaves open are filled in;
@@ -83,7 +84,7 @@ class VariableDeviceChooser:
         self._tasks = itertools.cycle(range(num_tasks)) if num_tasks else None
 
     def __call__(self, op: Any) -> str:
-        """The device of a variable, the next one in rotation; operations of other kinds stay where they are."""
+        """Returns the device of a variable, the next one in rotation; operations of other kinds stay where they are."""
         if getattr(op, "type", _STATE[0]) not in _STATE:
             return str(op.device)
         if self._tasks is None:

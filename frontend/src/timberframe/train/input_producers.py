@@ -22,7 +22,9 @@ from timberframe_core.graph.operation import Operation, Tensor
 
 
 def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
-    """A local variable of the files that a pattern, or any of several, matches when it is initialized, in order."""
+    """Returns a local variable of the files that a pattern, or any of several, matches when it
+    is initialized, in order.
+    """
     with name_scope(name, "matching_filenames", [pattern]) as scope:
         return Variable(
             matching_files(pattern),
@@ -34,7 +36,8 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
 
 
 def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
-    """The tensor, which can be evaluated num_epochs times; then OutOfRangeError. Without num_epochs the tensor itself.
+    """Returns the tensor, which can be evaluated num_epochs times; then OutOfRangeError. Without
+    num_epochs the tensor itself.
 
     Counts in a local variable `epochs`: run `tf.local_variables_initializer()` first.
     """
@@ -61,7 +64,7 @@ def input_producer(
     name: str | None = None,
     cancel_op: Operation | None = None,
 ) -> QueueBase:
-    """A queue of the rows of a tensor, which a QueueRunner in GraphKeys.QUEUE_RUNNERS fills.
+    """Returns a queue of the rows of a tensor, which a QueueRunner in GraphKeys.QUEUE_RUNNERS fills.
 
     element_shape: of a row, where the tensor's shape is not fully known. num_epochs: how often each row comes before
     OutOfRangeError (needs `tf.local_variables_initializer()`), for ever if None. shuffle: rows come in random order
@@ -96,7 +99,7 @@ def string_input_producer(
     name: str | None = None,
     cancel_op: Operation | None = None,
 ) -> QueueBase:
-    """A queue of strings, such as names of files; see `input_producer`. There must be one at least."""
+    """Returns a queue of strings, such as names of files; see `input_producer`. There must be one at least."""
     required = "string_input_producer requires a non-null input tensor"
     if not isinstance(string_tensor, Tensor | Variable) and not len(string_tensor):
         raise InvalidArgumentError(f"{required}; one string at least must be in it")
@@ -117,7 +120,7 @@ def range_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> QueueBase:
-    """A queue of the integers from 0 to limit - 1; see `input_producer`."""
+    """Returns a queue of the integers from 0 to limit - 1; see `input_producer`."""
     with name_scope(name, "input_producer", [limit]) as scope:
         summary = f"fraction_of_{capacity}_full"
         return input_producer(range_(limit), [], num_epochs, shuffle, seed, capacity, shared_name, summary, scope)
@@ -132,7 +135,7 @@ def slice_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> list[Tensor]:
-    """A row of each tensor, the same of all, which must have equally many; see `input_producer`."""
+    """Returns a row of each tensor, the same of all, which must have equally many; see `input_producer`."""
     with name_scope(name, "input_producer", list(tensor_list)):
         tensors = [convert_to_tensor(t) for t in tensor_list]
         if not tensors:

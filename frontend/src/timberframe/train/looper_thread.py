@@ -43,13 +43,13 @@ class LooperThread(threading.Thread):
         args: Sequence[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,
     ) -> LooperThread:
-        """A LooperThread that has been started."""
+        """Returns a LooperThread that has been started."""
         thread = LooperThread(coord, timer_interval_secs, target, args, kwargs)
         thread.start()
         return thread
 
     def run(self) -> None:
-        """What the thread does."""
+        """Does the thread's work."""
         with self._coord.stop_on_exception():
             self.start_loop()
             if self._timer_interval_secs is None:

@@ -34,7 +34,7 @@ def import_meta_graph(
 
 
 def read_meta_graph(path: str) -> Any:
-    """The MetaGraphDef of a file, in binary or in text form."""
+    """Returns the MetaGraphDef of a file, in binary or in text form."""
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError:

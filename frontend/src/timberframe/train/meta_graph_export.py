@@ -28,7 +28,8 @@ def export_meta_graph(
     strip_default_attrs: bool = False,
     save_debug_info: bool = False,
 ) -> Any:
-    """The MetaGraphDef of a graph (the current one by default), which is also written where a filename is given.
+    """Returns the MetaGraphDef of a graph (the current one by default), which is also written
+    where a filename is given.
 
     graph_def: to write in the graph's place. collection_list: the collections to keep, by default all. as_text: writes
     protobuf's text form. export_scope must be None. The others are TensorFlow's and change nothing.

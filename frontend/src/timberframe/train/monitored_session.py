@@ -59,7 +59,7 @@ class _MonitoredSession(Evaluator):
         )
 
     def _create_session(self) -> CoordinatedSession:
-        """A session in its layers; what fails on the way closes it."""
+        """Returns a session in its layers; what fails on the way closes it."""
         self._raw = self._session_creator.create_session()
         self._coord = Coordinator(clean_stop_exception_types=())
         try:
@@ -85,7 +85,8 @@ class _MonitoredSession(Evaluator):
         return self._open().run(fetches, feed_dict, options, run_metadata)
 
     def run_step_fn(self, step_fn: Callable[[Any], Any]) -> Any:
-        """What a function of a StepContext returns: it may run in the raw session, by the hooks, and ask to stop.
+        """Returns what a function of a StepContext returns: it may run in the raw session, by
+        the hooks, and ask to stop.
 
         Raises StopIteration where it asks to stop, which ends a `with` block.
         """
@@ -97,7 +98,7 @@ class _MonitoredSession(Evaluator):
         return self._open().run_step_fn(step_fn, self._tf_sess)
 
     def should_stop(self) -> bool:
-        """Whether to stop: a hook or a thread asked for it, or the session is closed."""
+        """Returns whether to stop: a hook or a thread asked for it, or the session is closed."""
         return self._sess is None or self._sess.should_stop()
 
     def close(self) -> None:
@@ -133,7 +134,7 @@ class _MonitoredSession(Evaluator):
         return self._sess
 
     def _tf_sess(self) -> Any:
-        """The tf.Session."""
+        """Returns the tf.Session."""
         return self._raw
 
 
@@ -174,7 +175,7 @@ class SingularMonitoredSession(_MonitoredSession):
         super().__init__(creator, hooks, False, stop_grace_period_secs)
 
     def raw_session(self) -> Any:
-        """The tf.Session; what it runs goes by no hook."""
+        """Returns the tf.Session; what it runs goes by no hook."""
         return self._tf_sess()
 
 
@@ -195,7 +196,8 @@ def MonitoredTrainingSession(  # noqa: N802 - TensorFlow's name
     save_checkpoint_steps: Any = USE_DEFAULT,
     summary_dir: Any = None,
 ) -> MonitoredSession:
-    """A MonitoredSession with the hooks that a training has: it writes checkpoints and summaries, and logs its speed.
+    """Returns a MonitoredSession with the hooks that a training has: it writes checkpoints and
+    summaries, and logs its speed.
 
     checkpoint_dir: where checkpoints are written, and restored from. save_checkpoint_secs (600), save_checkpoint_steps:
     how often. summary_dir: where summaries are written, checkpoint_dir if None; save_summaries_steps (100),

@@ -51,7 +51,9 @@ class ExponentialMovingAverage:
         return self._name
 
     def apply(self, var_list: Sequence[Any] | None = None) -> Operation:
-        """An operation that updates the averages of these variables or tensors, by default the trainable variables."""
+        """Returns an operation that updates the averages of these variables or tensors, by
+        default the trainable variables.
+        """
         given = trainable_variables() if var_list is None else listed(var_list, f"{self._name}: var_list", "variables")
         kinds = (Tensor, Variable)
         targets = [instance(t, kinds, f"{self._name}: an item of var_list", "a variable or tensor") for t in given]
@@ -91,18 +93,18 @@ class ExponentialMovingAverage:
             return done
 
     def average(self, var: Any) -> Any:
-        """The shadow variable of a variable or tensor; None where it has none."""
+        """Returns the shadow variable of a variable or tensor; None where it has none."""
         return self._averages.get(var)
 
     def average_name(self, var: Any) -> str:
-        """The name that the shadow variable has, or will have where `apply` was not called for it yet."""
+        """Returns the name that the shadow variable has, or will have where `apply` was not called for it yet."""
         if var in self._averages:
             name: str = self._averages[var].op.name
             return name
         return f"{var.op.name}/{self._name}"
 
     def variables_to_restore(self, moving_avg_variables: Sequence[Any] | None = None) -> dict[str, Any]:
-        """Names in a checkpoint to variables, for a Saver that restores averages into the variables themselves.
+        """Returns names in a checkpoint to variables, for a Saver that restores averages into the variables themselves.
 
         moving_avg_variables: those to restore from their averages, by default the trainable variables and those of
         GraphKeys.MOVING_AVERAGE_VARIABLES. All other global variables are there under their own names.

@@ -54,7 +54,7 @@ class Optimizer(Trackable):
         self._non_slots: dict[tuple[str, Graph], Any] = {}
 
     def get_name(self) -> str:
-        """The name that was given."""
+        """Returns the name that was given."""
         return self._name
 
     def minimize(
@@ -68,7 +68,8 @@ class Optimizer(Trackable):
         name: str | None = None,
         grad_loss: Any = None,
     ) -> Operation:
-        """An operation that takes one step down the gradient of `loss`: `compute_gradients`, then `apply_gradients`.
+        """Returns an operation that takes one step down the gradient of `loss`:
+        `compute_gradients`, then `apply_gradients`.
 
         Raises InvalidArgumentError (a ValueError) where no variable has a gradient.
         """
@@ -97,7 +98,7 @@ class Optimizer(Trackable):
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> list[tuple[Any, Any]]:
-        """Pairs of gradient and variable: a tensor, IndexedSlices, or None where `loss` does not depend on it.
+        """Returns pairs of gradient and variable: a tensor, IndexedSlices, or None where `loss` does not depend on it.
 
         loss: a tensor, or a function that makes one. var_list: by default all trainable variables, of a function those
         that it reads. gate_gradients: with GATE_GRAPH no gradient is used before all are computed; the others change
@@ -130,7 +131,9 @@ class Optimizer(Trackable):
         return pairs
 
     def _compute_by_tape(self, loss: Any, var_list: Any, grad_loss: Any) -> list[tuple[Any, Any]]:
-        """The pairs of a loss that is a function, as in eager execution; by default of the variables that it reads."""
+        """Returns the pairs of a loss that is a function, as in eager execution; by default of
+        the variables that it reads.
+        """
         from timberframe.eager.tape import GradientTape
 
         if not callable(loss):
@@ -150,7 +153,7 @@ class Optimizer(Trackable):
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
     ) -> Operation:
-        """An operation that changes variables by gradients; pairs with gradient None are left out.
+        """Returns an operation that changes variables by gradients; pairs with gradient None are left out.
 
         global_step: a variable that grows by one when all are changed. The operation joins GraphKeys.TRAIN_OP.
         Raises InvalidArgumentError where there is no gradient at all, where one has another shape than its variable,
@@ -257,7 +260,9 @@ class Optimizer(Trackable):
         return self._resource_apply_sparse_duplicate_indices(grad.values, var, grad.indices)
 
     def _defines(self, method: str) -> bool:
-        """Whether a subclass defines this method for references, and no class derived from it that for resources."""
+        """Returns whether a subclass defines this method for references, and no class derived
+        from it that for resources.
+        """
         for kind in type(self).__mro__:
             if f"_resource{method}" in vars(kind):
                 return False
@@ -266,21 +271,21 @@ class Optimizer(Trackable):
         return False
 
     def _finish(self, update_ops: Sequence[Operation], name_scope: str) -> Operation:
-        """The operation that is done when all variables are changed."""
+        """Returns the operation that is done when all variables are changed."""
         return group(*update_ops, name=name_scope)
 
     # Slots
 
     def get_slot(self, var: Any, name: str) -> Any:
-        """The slot of this name that belongs to the variable, or None."""
+        """Returns the slot of this name that belongs to the variable, or None."""
         return self._slots.get(name, {}).get(_key(var))
 
     def get_slot_names(self) -> list[str]:
-        """The names of the slots."""
+        """Returns the names of the slots."""
         return sorted(self._slots)
 
     def variables(self) -> list[Any]:
-        """The optimizer's own variables in the current graph, by name."""
+        """Returns the optimizer's own variables in the current graph, by name."""
         graph = outermost(get_default_graph())
         own = [v for (_, owner), v in self._non_slots.items() if owner is graph]
         for named in self._slots.values():
@@ -288,13 +293,13 @@ class Optimizer(Trackable):
         return sorted(own, key=lambda v: str(v.name))
 
     def _tracked(self) -> dict[str, Any]:
-        """Its variables in the current graph that are no slots."""
+        """Returns its variables in the current graph that are no slots."""
         graph = outermost(get_default_graph())
         own = {name: v for (name, owner), v in self._non_slots.items() if owner is graph}
         return dict(sorted(own.items()))
 
     def _slots_of(self, variable: Any) -> dict[str, Any]:
-        """The slots of a variable."""
+        """Returns the slots of a variable."""
         found = {name: self.get_slot(variable, name) for name in self.get_slot_names()}
         return {name: slot for name, slot in found.items() if slot is not None}
 
@@ -337,12 +342,12 @@ class Optimizer(Trackable):
         return param() if callable(param) else param
 
     def _number(self, value: Any, name: str) -> Any:
-        """A tensor of a number that the user gave in one of the accepted ways."""
+        """Returns a tensor of a number that the user gave in one of the accepted ways."""
         return convert_to_tensor(self._call_if_callable(value), name=name)
 
 
 def as_dtype_of(number: Any, gradient: Any) -> Any:
-    """A number in the dtype of the gradient that it goes with."""
+    """Returns a number in the dtype of the gradient that it goes with."""
     return cast(number, gradient.dtype.base_dtype)
 
 
@@ -351,7 +356,7 @@ def _key(variable: Any) -> tuple[Graph, str]:
 
 
 def _checked_variable(variable: Any, optimizer: str) -> Any:
-    """The variable, which must be one of the current graph; within a branch or loop, of the graph around it."""
+    """Returns the variable, which must be one of the current graph; within a branch or loop, of the graph around it."""
     if isinstance(variable, Tensor) or not isinstance(getattr(variable, "handle", None), Tensor):
         raise InvalidTypeError(f"{optimizer}: {variable!r} given; a variable is required")
     if variable.graph is not outermost(get_default_graph()):
@@ -362,7 +367,7 @@ def _checked_variable(variable: Any, optimizer: str) -> Any:
 
 
 def _why_none(loss: Any, variables: Sequence[Any]) -> str:
-    """The operations that stop gradients from the loss, as the end of a message."""
+    """Returns the operations that stop gradients from the loss, as the end of a message."""
     if callable(loss):  # its tensor is not known here, and calling it would build it again
         return ""
     if get_default_graph().eager:

@@ -86,7 +86,7 @@ class QueueRunner:
         self._closed_by = tuple(CODES[n] for n in proto.queue_closed_exception_types) or (OutOfRangeError,)
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """Its QueueRunnerDef. export_scope: names are within this scope, and without it in the message."""
+        """Returns its QueueRunnerDef. export_scope: names are within this scope, and without it in the message."""
 
         def name(element: Any) -> str:
             found: str = element.name
@@ -102,7 +102,7 @@ class QueueRunner:
 
     @staticmethod
     def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
-        """The runner that a QueueRunnerDef describes, in the current graph."""
+        """Returns the runner that a QueueRunnerDef describes, in the current graph."""
         return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
 
     @property

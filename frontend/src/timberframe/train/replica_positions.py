@@ -27,7 +27,7 @@ def mark_synchronous(graph: Any) -> None:
 
 
 def is_synchronous(graph: Any) -> bool:
-    """Whether the graph has been marked."""
+    """Returns whether the graph has been marked."""
     return graph in _synchronous
 
 

@@ -142,7 +142,7 @@ class Saver:
         return path if variables else None
 
     def prefix(self, sess: Any, save_path: Any, global_step: Any = None) -> str:
-        """The path of the checkpoint that `save` writes for a step."""
+        """Returns the path of the checkpoint that `save` writes for a step."""
         path: str = os.fspath(save_path)
         if global_step is None:
             return path
@@ -222,16 +222,18 @@ class Saver:
     # As a message
 
     def as_saver_def(self) -> Any:
-        """Its SaverDef."""
+        """Returns its SaverDef."""
         return self.saver_def
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """Its SaverDef."""
+        """Returns its SaverDef."""
         return self.saver_def
 
     @staticmethod
     def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
-        """A Saver of all global variables (of a scope) with the settings of a SaverDef, or those it has by default."""
+        """Returns a Saver of all global variables (of a scope) with the settings of a SaverDef,
+        or those it has by default.
+        """
         prefix = f"{import_scope}/" if import_scope else ""
         found = get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, prefix or None)
         named: dict[str, Any] = {}

@@ -138,7 +138,8 @@ class Scaffold:
 
     @staticmethod
     def get_or_default(arg_name: str, collection_key: str, default_constructor: Callable[[], T]) -> T:
-        """The only item of a collection of the default graph, or what default_constructor makes, which is added to it.
+        """Returns the only item of a collection of the default graph, or what default_constructor
+        makes, which is added to it.
 
         WrongStateError where there are several: arg_name is what the user would give to choose one.
         """

@@ -45,14 +45,14 @@ class ClusterSpec:
         return f"ClusterSpec({self.as_dict()!r})"
 
     def as_dict(self) -> dict[str, Any]:
-        """A list of addresses for each job, or a dict by number where numbers are left out."""
+        """Returns a list of addresses for each job, or a dict by number where numbers are left out."""
         return {
             job: list(tasks.values()) if list(tasks) == list(range(len(tasks))) else dict(tasks)
             for job, tasks in self._jobs.items()
         }
 
     def as_cluster_def(self) -> Any:
-        """A ClusterDef."""
+        """Returns a ClusterDef."""
         found = messages.ClusterDef()
         for job, tasks in self._jobs.items():
             found.job.add(name=job, tasks=tasks)
@@ -64,15 +64,15 @@ class ClusterSpec:
         return list(self._jobs)
 
     def num_tasks(self, job_name: str) -> int:
-        """How many tasks a job has."""
+        """Returns how many tasks a job has."""
         return len(self._job(job_name))
 
     def task_indices(self, job_name: str) -> list[int]:
-        """The numbers of a job's tasks."""
+        """Returns the numbers of a job's tasks."""
         return list(self._job(job_name))
 
     def task_address(self, job_name: str, task_index: int) -> str:
-        """The address of a task; InvalidArgumentError where there is none."""
+        """Returns the address of a task; InvalidArgumentError where there is none."""
         tasks = self._job(job_name)
         if task_index not in tasks:
             raise InvalidArgumentError(
@@ -81,7 +81,7 @@ class ClusterSpec:
         return tasks[task_index]
 
     def job_tasks(self, job_name: str) -> list[str | None]:
-        """The addresses of a job's tasks by number, None for those left out."""
+        """Returns the addresses of a job's tasks by number, None for those left out."""
         tasks = self._job(job_name)
         return [tasks.get(i) for i in range(max(tasks, default=-1) + 1)]
 
@@ -93,7 +93,7 @@ class ClusterSpec:
         return self._jobs[name]
 
     def by_number(self) -> Mapping[str, Mapping[int, str]]:
-        """The addresses by job and number."""
+        """Returns the addresses by job and number."""
         return self._jobs
 
 
@@ -161,7 +161,7 @@ class Server:
 
     @classmethod
     def create_local_server(cls, config: Any = None, start: bool = True) -> Server:
-        """A cluster of one task, on this machine: ``/job:local/replica:0/task:0``."""
+        """Returns a cluster of one task, on this machine: ``/job:local/replica:0/task:0``."""
         found = cls.__new__(cls)
         found._set(ClusterSpec({"local": ["localhost:0"]}), None, "local", 0, None, start)
         return found
@@ -192,7 +192,7 @@ class Server:
 
 
 def _which(cluster: ClusterSpec, job: str | None, task: int | None) -> tuple[str, int]:
-    """The task that a server is; InvalidArgumentError where it is not said, or not in the cluster."""
+    """Returns the task that a server is; InvalidArgumentError where it is not said, or not in the cluster."""
     if job is None and len(cluster.jobs) == 1:
         job = cluster.jobs[0]
     if job is None:

@@ -15,7 +15,7 @@ class SessionCreator(ABC):
 
     @abstractmethod
     def create_session(self) -> Any:
-        """A new session."""
+        """Returns a new session."""
 
 
 class ChiefSessionCreator(SessionCreator):
@@ -41,7 +41,7 @@ class ChiefSessionCreator(SessionCreator):
         self._manager: SessionManager | None = None
 
     def create_session(self) -> Any:
-        """A new session, restored or initialized; finalizes the graph."""
+        """Returns a new session, restored or initialized; finalizes the graph."""
         self._scaffold.finalize()
         self._manager = self._manager or _manager(self._scaffold)
         return self._manager.prepare_session(
@@ -73,7 +73,7 @@ class WorkerSessionCreator(SessionCreator):
         self._manager: SessionManager | None = None
 
     def create_session(self) -> Any:
-        """A new session of a model that is ready; finalizes the graph."""
+        """Returns a new session of a model that is ready; finalizes the graph."""
         self._scaffold.finalize()
         self._manager = self._manager or _manager(self._scaffold)
         return self._manager.wait_for_session(self._master, self._config, self._max_wait_secs)

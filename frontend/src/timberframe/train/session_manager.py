@@ -66,7 +66,8 @@ class SessionManager:
         init_feed_dict: Any = None,
         init_fn: Callable[[Any], Any] | None = None,
     ) -> Session:
-        """A session whose model is ready: restored from the latest checkpoint of a folder or, without one, initialized.
+        """Returns a session whose model is ready: restored from the latest checkpoint of a folder or,
+        without one, initialized.
 
         init_op, init_feed_dict, init_fn: initialize it. saver: restores. checkpoint_filename_with_path: a checkpoint
         in place of the folder. wait_for_checkpoint: at most max_wait_secs seconds. Raises WrongStateError where
@@ -111,7 +112,9 @@ class SessionManager:
         max_wait_secs: float = 7200,
         config: Any = None,
     ) -> tuple[Session, bool]:
-        """A session restored from a checkpoint, and whether its model is ready; the arguments are prepare_session's."""
+        """Returns a session restored from a checkpoint, and whether its model is ready; the
+        arguments are prepare_session's.
+        """
         session, restored = self._restored(
             master, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint, max_wait_secs, config
         )
@@ -127,7 +130,9 @@ class SessionManager:
         return session, restored and not missing
 
     def wait_for_session(self, master: str, config: Any = None, max_wait_secs: float = float("inf")) -> Session:
-        """A session whose model another process makes ready; DeadlineExceededError after max_wait_secs seconds."""
+        """Returns a session whose model another process makes ready; DeadlineExceededError
+        after max_wait_secs seconds.
+        """
         end = time.monotonic() + (float("inf") if max_wait_secs is None else max_wait_secs)
         pause = _FIRST_WAIT_SECS
         while True:
@@ -163,7 +168,7 @@ class SessionManager:
         max_wait_secs: float,
         config: Any,
     ) -> tuple[Session, bool]:
-        """A session, and whether it has the values of a checkpoint."""
+        """Returns a session, and whether it has the values of a checkpoint."""
         if folder and path:
             raise InvalidArgumentError(
                 "SessionManager: both of checkpoint_dir and checkpoint_filename_with_path given; one is required"
@@ -205,7 +210,7 @@ class SessionManager:
         return missing
 
     def _missing(self, session: Session, ready_op: Any) -> str:
-        """The names that ready_op gives, "" where the model is ready."""
+        """Returns the names that ready_op gives, "" where the model is ready."""
         if ready_op is None:
             return ""
         found = session.run(ready_op)

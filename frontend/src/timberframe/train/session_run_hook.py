@@ -45,7 +45,7 @@ class SessionRunContext:
         return self._stop_requested
 
     def request_stop(self) -> None:
-        """Has `should_stop` of the monitored session be true after this run."""
+        """Makes `should_stop` of the monitored session be true after this run."""
         self._stop_requested = True
 
 

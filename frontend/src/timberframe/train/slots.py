@@ -15,7 +15,7 @@ from timberframe_core.shapes import is_static
 
 
 def create_slot(primary: Any, value: Any, name: str) -> Any:
-    """A variable with this initial value that is not trained, on the device of `primary`.
+    """Returns a variable with this initial value that is not trained, on the device of `primary`.
 
     It is called ``<primary>/<name>`` (with a number after the scope if that is in use), inside the current variable
     scope, as in TensorFlow, so that names in checkpoints agree.

@@ -58,7 +58,7 @@ def store(lists: Sequence[Sequence[Any]], many: bool, keep: Tensor) -> tuple[lis
 
 
 def _stored(t: SparseTensor, name: str, many: bool, keep: Tensor) -> Tensor:
-    """Numbers [rows, 1], or [1] of a single element."""
+    """Returns numbers [rows, 1], or [1] of a single element."""
     if keep.shape.ndims == 1:
         wanted = gather(keep, t.indices[:, 0])
         t = SparseTensor(boolean_mask(t.indices, wanted), boolean_mask(t.values, wanted), t.dense_shape)

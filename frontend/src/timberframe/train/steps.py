@@ -13,7 +13,7 @@ from timberframe_core.graph.graph import Graph, get_default_graph
 
 
 def get_global_step(graph: Graph | None = None) -> Any:
-    """The global step of the graph, by default the current one; None where it has none.
+    """Returns the global step of the graph, by default the current one; None where it has none.
 
     Raises InvalidArgumentError where the collection GraphKeys.GLOBAL_STEP has several.
     """
@@ -33,7 +33,10 @@ def assert_global_step(global_step_tensor: Any) -> None:
 
 
 def create_global_step(graph: Graph | None = None) -> Any:
-    """A new variable ``global_step``: int64, 0 at first, not trained. InvalidArgumentError where there is one."""
+    """Returns a new variable ``global_step``: int64, 0 at first, not trained.
+
+    InvalidArgumentError where there is one.
+    """
     graph = graph or get_default_graph()
     if get_global_step(graph) is not None:
         raise InvalidArgumentError("tf.train.create_global_step: the graph has a global step; it must have none yet")
@@ -49,11 +52,11 @@ def create_global_step(graph: Graph | None = None) -> Any:
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Any:
-    """The global step of the graph, made where there is none."""
+    """Returns the global step of the graph, made where there is none."""
     found = get_global_step(graph)
     return create_global_step(graph) if found is None else found
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:
-    """The value of a global step in a session."""
+    """Returns the value of a global step in a session."""
     return int(sess.run(global_step_tensor))

@@ -181,7 +181,7 @@ class Supervisor:
         start_standard_services: bool = True,
         close_summary_writer: bool = True,
     ) -> AbstractContextManager[Any]:
-        """A context with a session that is ready; at its end threads stop, and the session is closed.
+        """Returns a context with a session that is ready; at its end threads stop, and the session is closed.
 
         An exception inside, or of a thread, is raised at the end, but for OutOfRangeError.
         """
@@ -210,7 +210,7 @@ class Supervisor:
         max_wait_secs: float = 7200,
         start_standard_services: bool = True,
     ) -> Any:
-        """A session that is ready, with services and queue runners started."""
+        """Returns a session that is ready, with services and queue runners started."""
         self._coord.clear_stop()
         if self._summary_writer is not None:
             self._summary_writer.reopen()
@@ -321,7 +321,7 @@ class Supervisor:
     # Stopping
 
     def should_stop(self) -> bool:
-        """Whether somebody asked to stop."""
+        """Returns whether somebody asked to stop."""
         return self._coord.should_stop()
 
     ShouldStop = should_stop
@@ -339,7 +339,7 @@ class Supervisor:
     WaitForStop = wait_for_stop
 
     def stop_on_exception(self) -> AbstractContextManager[None]:
-        """A context in which an exception becomes the reason to stop, instead of being raised."""
+        """Returns a context in which an exception becomes the reason to stop, instead of being raised."""
         return self._coord.stop_on_exception()
 
     StopOnException = stop_on_exception
@@ -389,7 +389,7 @@ class _StepCounter(LooperThread):
 
 
 def _chosen(given: Any, collection: str, make: Callable[[], Any]) -> Any:
-    """What was given, or else the first of a collection, or what `make` makes, which is added to it."""
+    """Returns what was given, or else the first of a collection, or what `make` makes, which is added to it."""
     if given is not _USE_DEFAULT:
         return given
     graph = get_default_graph()

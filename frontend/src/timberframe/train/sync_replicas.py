@@ -78,13 +78,14 @@ class SyncReplicasOptimizer(Optimizer):
         )
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
-        """What the other optimizer's gives: the gradients of this replica."""
+        """Returns what the other optimizer's gives: the gradients of this replica."""
         return self._opt.compute_gradients(*args, **kwargs)
 
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
     ) -> Operation:
-        """An operation that adds this replica's gradients, and waits until a step was taken with them or without.
+        """Returns an operation that adds this replica's gradients, and waits until a step was
+        taken with them or without.
 
         global_step: is required, since it says which gradients are late.
         """
@@ -116,7 +117,7 @@ class SyncReplicasOptimizer(Optimizer):
         return train_op
 
     def _make_local_step(self, global_step: Any) -> Any:
-        """The replica's own variable: the step for which it computes gradients."""
+        """Returns the replica's own variable: the step for which it computes gradients."""
         graph = get_default_graph()
         here = no_op().device  # the replica's device, not that of variables
         with graph.device(None), graph.device(here):
@@ -132,7 +133,7 @@ class SyncReplicasOptimizer(Optimizer):
         return local_step
 
     def _accumulated(self, gradient: Any, variable: Any, local_step: Any) -> tuple[list[Any], Any]:
-        """What adds a gradient to the accumulator of its variable, and the mean that is taken of it."""
+        """Returns what adds a gradient to the accumulator of its variable, and the mean that is taken of it."""
         if gradient is None:
             return [], None
         shared_name, count = f"{variable.name}/grad_accum", self._replicas_to_aggregate
@@ -149,7 +150,7 @@ class SyncReplicasOptimizer(Optimizer):
         return [add], average
 
     def _steps(self, added: list[Any], averages: list[tuple[Any, Any]], local_step: Any) -> Operation:
-        """The replica's operation; makes the chief's, which takes the steps."""
+        """Returns the replica's operation; makes the chief's, which takes the steps."""
         graph, step = get_default_graph(), self._global_step
         with graph.device(step.device), name_scope(""):
             update = self._opt.apply_gradients(averages, step)
@@ -169,7 +170,7 @@ class SyncReplicasOptimizer(Optimizer):
         return train_op
 
     def get_chief_queue_runner(self) -> QueueRunner:
-        """What takes the steps, in the chief alone; `apply_gradients` must have been called."""
+        """Returns what takes the steps, in the chief alone; `apply_gradients` must have been called."""
         self._check_applied("get_chief_queue_runner")
         found: QueueRunner = self._chief_queue_runner
         return found
@@ -196,7 +197,10 @@ class SyncReplicasOptimizer(Optimizer):
         return made
 
     def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> SessionRunHook:
-        """A hook that initializes a replica and, in the chief, starts what takes the steps. See get_init_tokens_op."""
+        """Returns a hook that initializes a replica and, in the chief, starts what takes the steps.
+
+        See get_init_tokens_op.
+        """
         return _SyncReplicasHook(self, is_chief, num_tokens)
 
     def _check_applied(self, what: str) -> None:
@@ -206,15 +210,15 @@ class SyncReplicasOptimizer(Optimizer):
     # What the other optimizer has
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """A slot of the other optimizer."""
+        """Returns a slot of the other optimizer."""
         return self._opt.get_slot(*args, **kwargs)
 
     def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
-        """The names of the other optimizer's slots."""
+        """Returns the names of the other optimizer's slots."""
         return self._opt.get_slot_names(*args, **kwargs)
 
     def variables(self) -> list[Any]:
-        """The other optimizer's variables; the replica's step is not among them."""
+        """Returns the other optimizer's variables; the replica's step is not among them."""
         return self._opt.variables()
 
 

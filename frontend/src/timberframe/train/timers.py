@@ -36,7 +36,7 @@ class SecondOrStepTimer:
         self._last_triggered_time: float | None = None
 
     def should_trigger_for_step(self, step: int) -> bool:
-        """Whether the time has come at a step; false for the step at which it triggered last."""
+        """Returns whether the time has come at a step; false for the step at which it triggered last."""
         if self._last_triggered_step is None or self._last_triggered_time is None:
             return True
         if self._last_triggered_step == step:
@@ -53,7 +53,7 @@ class SecondOrStepTimer:
         return (None, None) if before is None or at is None else (now - at, step - before)
 
     def last_triggered_step(self) -> int | None:
-        """The step at which it triggered last, None before the first time."""
+        """Returns the step at which it triggered last, None before the first time."""
         return self._last_triggered_step
 
 
@@ -61,16 +61,16 @@ class NeverTriggerTimer:
     """A timer that never triggers."""
 
     def reset(self) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def should_trigger_for_step(self, step: int) -> bool:
         """False."""
         return False
 
     def update_last_triggered_step(self, step: int) -> tuple[None, None]:
-        """Nothing."""
+        """Returns nothing."""
         return None, None
 
     def last_triggered_step(self) -> None:
-        """None."""
+        """Returns None."""
         return

@@ -35,7 +35,7 @@ class VocabInfo(NamedTuple):
     axis: int = 0
 
     def positions(self) -> np.ndarray:
-        """The old row of each new one, -1 where there is none."""
+        """Returns the old row of each new one, -1 where there is none."""
         before = {word: i for i, word in enumerate(_words(self.old_vocab, self.old_vocab_size))}
         rows = [before.get(word, -1) for word in _words(self.new_vocab, self.new_vocab_size)]
         return np.array(rows + [-1] * self.num_oov_buckets)
@@ -79,7 +79,7 @@ def warm_start(
 
 
 def _map_words(variable: Variable, values: np.ndarray, info: VocabInfo) -> None:
-    """Has a variable begin with the rows of a checkpoint's values, those of its own words."""
+    """Makes a variable begin with the rows of a checkpoint's values, those of its own words."""
     positions, shape = info.positions(), variable.shape.as_list()
     fits = values.ndim == 2 and info.axis in (0, 1) and values.shape[1 - info.axis] == shape[1 - info.axis]
     if not fits or len(positions) != shape[info.axis]:

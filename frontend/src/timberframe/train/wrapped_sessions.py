@@ -37,13 +37,13 @@ class WrappedSession:
         return self._sess.graph
 
     def should_stop(self) -> bool:
-        """Whether to stop: asked for in any layer, or closed."""
+        """Returns whether to stop: asked for in any layer, or closed."""
         if self._check_stop() or self._sess is None:
             return True
         return isinstance(self._sess, WrappedSession) and self._sess.should_stop()
 
     def _check_stop(self) -> bool:
-        """Whether this layer asks to stop."""
+        """Returns whether this layer asks to stop."""
         return False
 
     def close(self) -> None:
@@ -125,7 +125,7 @@ class HookedSession(WrappedSession):
     def _before_run(
         self, context: SessionRunContext, feed_dict: Any, options: RunOptions
     ) -> tuple[dict[int, Any], dict[Any, Any], RunOptions]:
-        """What hooks ask for: fetches by the hook's number, feeds with the caller's, options."""
+        """Returns what hooks ask for: fetches by the hook's number, feeds with the caller's, options."""
         asked: dict[int, Any] = {}
         feeds: dict[Any, Any] = dict(feed_dict or {})
         fed_by = dict.fromkeys(feeds, "the caller of run")

@@ -32,7 +32,7 @@ def searched(beams: int, steps: int, **arguments: Any) -> Any:
 
 
 def best_sequences(start: int, beams: int, steps: int, weight: float = 0.0) -> list[tuple[list[int], float]]:
-    """A search by hand: the sequences that are kept, with their scores.
+    """Returns a search by hand: the sequences that are kept, with their scores.
 
     As in TensorFlow the end of a sequence does not count in the step in which it comes, and counts in later ones.
     """

@@ -24,7 +24,7 @@ END = 0
 
 
 def greedy_steps(steps: int) -> list[np.ndarray]:
-    """The classes that a simple cell with KERNEL chooses, fed with the embeddings of its own choices."""
+    """Returns the classes that a simple cell with KERNEL chooses, fed with the embeddings of its own choices."""
     state, ids, found = np.zeros((BATCH, UNITS)), np.arange(1, BATCH + 1), []
     for _ in range(steps):
         state = np.tanh(np.concatenate([TABLE[ids], state], 1) @ KERNEL)
@@ -34,7 +34,7 @@ def greedy_steps(steps: int) -> list[np.ndarray]:
 
 
 def cell_with_weights() -> tuple[Any, Any]:
-    """A simple cell and an output layer with the weights above."""
+    """Returns a simple cell and an output layer with the weights above."""
     with tf.variable_scope("", initializer=tf.constant_initializer(KERNEL)):
         cell = tf.nn.rnn_cell.BasicRNNCell(UNITS)
         with tf.variable_scope("decoder"):

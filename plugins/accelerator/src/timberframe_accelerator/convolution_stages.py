@@ -21,14 +21,14 @@ Taps = Sequence[tuple[int, int]]  # of the taps of a dimension that meet somethi
 
 
 def windows_of(conv: Convolution) -> list[Window]:
-    """The windows of depth, height and width."""
+    """Returns the windows of depth, height and width."""
     return [*[_ONE] * (3 - len(conv.windows)), *conv.windows]
 
 
 def terms_of(
     dims: Sequence[Taps], sizes: Sequence[int], kernel: Sequence[int], channels: int, pitch: int, lines: int
 ) -> np.ndarray[Any, Any]:
-    """The terms of convolution.h for the taps of each dimension of an image of these sizes, times `channels`.
+    """Returns the terms of convolution.h for the taps of each dimension of an image of these sizes, times `channels`.
 
     pitch: channels of the image's pixels. lines: lines of the filter for each tap.
     """
@@ -46,7 +46,7 @@ def forward_taps(w: Window) -> Taps:
 
 
 def phases_of(w: Window) -> list[tuple[int, int, Taps]]:
-    """The pixels of an input that lie a stride apart: the first, their number, and the taps that they meet."""
+    """Returns the pixels of an input that lie a stride apart: the first, their number, and the taps that they meet."""
     found: list[tuple[int, int, Taps]] = []
     for first in range(min(w.stride, w.size)):
         steps = [(k, first + w.before - k * w.dilation) for k in range(w.kernel)]
@@ -56,7 +56,7 @@ def phases_of(w: Window) -> list[tuple[int, int, Taps]]:
 
 
 def phase_words(phase: Sequence[int], first_term: int, terms: int) -> list[int]:
-    """The words of a phase, given the first six of them."""
+    """Returns the words of a phase, given the first six of them."""
     return [*phase, first_term, terms, *(word for n in phase[3:] for word in quotient_words(max(n, 1)))]
 
 
@@ -73,14 +73,14 @@ class ConvolutionStages:
         self.written = written_type(self.dtype)
 
     def channels_last(self, view: BufferView, value: Value) -> BufferView:
-        """A tensor in this layout, transposed where it is not."""
+        """Returns a tensor in this layout, transposed where it is not."""
         if not self.conv.channels_first:
             return view
         shape = value.shape
         return self.stages.swap(view, None, value.dtype, shape[0], shape[1], math.prod(shape[2:]))
 
     def result(self, value: Value) -> BufferView:
-        """Where kernels write a result: the workspace if it is transposed afterwards."""
+        """Returns where kernels write a result: the workspace if it is transposed afterwards."""
         return (
             self.stages.room(value.size, value.dtype.itemsize)
             if self.conv.channels_first
@@ -98,6 +98,8 @@ class ConvolutionStages:
     def sizes(
         self, source: tuple[list[int], int, list[int]], target: tuple[list[int], int, list[int]], rest: Sequence[int]
     ) -> list[int]:
-        """The words of convolution.h before the phases: sizes, channels and steps of both sides, and from GROUPS on."""
+        """Returns the words of convolution.h before the phases: sizes, channels and steps of both
+        sides, and from GROUPS on.
+        """
         sides = [n for sizes, channels, steps in (source, target) for n in (*sizes, channels, *steps)]
         return [*sides, self.conv.x.shape[0], self.groups, *rest]

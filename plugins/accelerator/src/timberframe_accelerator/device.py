@@ -67,7 +67,7 @@ class DeviceTensor:
         return self.size * self.dtype.itemsize
 
     def begins_where(self, other: DeviceTensor) -> bool:
-        """Whether both lie in the same memory."""
+        """Returns whether both lie in the same memory."""
         return self is other or (self.owner is not None and self.owner is other.owner and self.offset == other.offset)
 
 
@@ -152,7 +152,7 @@ class AcceleratorDevice(KernelDevice):
         raise NotImplementedError
 
     def multiplier(self, wanted: Multiplication) -> Function | None:
-        """The library product that computes this; None where the kernels of this package are to do so.
+        """Returns the library product that computes this; None where the kernels of this package are to do so.
 
         It is called as a kernel is, over (1,) work-items, with each of the left operand, the right one and the result
         as a tensor and the index of its first element (int64). It may be launched in parts of a run that a device
@@ -161,16 +161,16 @@ class AcceleratorDevice(KernelDevice):
         return None
 
     def function(self, source: Source, name: str) -> Function:
-        """The kernel `name` of a source, compiled once and kept while it is among those used last."""
+        """Returns the kernel `name` of a source, compiled once and kept while it is among those used last."""
         with self._building:
             return self._functions.get((source, name), lambda: self.build(source.whole(), name))
 
     def table(self, host: np.ndarray) -> Table:
-        """Numbers that a builder has for its kernel."""
+        """Returns numbers that a builder has for its kernel."""
         return Table(self, host)
 
     def uploads(self) -> list[Table]:
-        """The tables that the run of this thread has uploaded so far."""
+        """Returns the tables that the run of this thread has uploaded so far."""
         found: list[Table] = self._of_thread.__dict__.setdefault("uploads", [])
         return found
 
@@ -188,7 +188,7 @@ class AcceleratorDevice(KernelDevice):
         return taken
 
     def kernel(self, node: KernelNode) -> KernelDef | None:
-        """The registered kernel for a node; chains of elementwise nodes are built from source."""
+        """Returns the registered kernel for a node; chains of elementwise nodes are built from source."""
         if node.op == FUSED:
             return KernelDef(FUSED, self.type, build_fused)
         return super().kernel(node)
@@ -198,7 +198,7 @@ class AcceleratorDevice(KernelDevice):
 
 
 def _handles(node: KernelNode) -> set[int]:
-    """Positions of the inputs that stand for variables, whose values kernels get in their place."""
+    """Returns positions of the inputs that stand for variables, whose values kernels get in their place."""
     op = registry.find(node.op)
     if op is None or not (op.reads or op.updates):
         return set()
@@ -207,5 +207,5 @@ def _handles(node: KernelNode) -> set[int]:
 
 
 def header_folders() -> tuple[Path, ...]:
-    """The folders to give to a compiler of sources, each with -I: the kernels' own headers, and the SDK's."""
+    """Returns the folders to give to a compiler of sources, each with -I: the kernels' own headers, and the SDK's."""
     return HEADERS, Path(include_directory())

@@ -27,11 +27,11 @@ class Source:
 
     @classmethod
     def file(cls, name: str, **defines: str | int) -> Source:
-        """The file ``timberframe/accelerator/<name>``, included with these macros defined."""
+        """Returns the file ``timberframe/accelerator/<name>``, included with these macros defined."""
         return cls(f"#include <timberframe/accelerator/{name}>\n", tuple(sorted(defines.items())))
 
     def whole(self) -> str:
-        """The text after its defines."""
+        """Returns the text after its defines."""
         return "".join(f"#define {name} {value}\n" for name, value in self.defines) + self.text
 
 
@@ -86,15 +86,17 @@ def spread_rows(length: int, rows: int, lanes: int = GROUP) -> tuple[tuple[int, 
 
 
 def index_name(*counts: int) -> str:
-    """What INDEX must be for these numbers of elements, so that indices do not overflow: int32 or int64."""
+    """Returns what INDEX must be for these numbers of elements, so that indices do not overflow: int32 or int64."""
     return "int64" if max(counts, default=0) + MOST_ITEMS >= 2**31 else "int32"
 
 
 def index_type(*counts: int) -> type[np.int32] | type[np.int64]:
-    """The scalar type of a kernel's tf_index arguments for these numbers of elements."""
+    """Returns the scalar type of a kernel's tf_index arguments for these numbers of elements."""
     return np.int64 if index_name(*counts) == "int64" else np.int32
 
 
 def failing(launch: Launcher, *reasons: tuple[type[OpError], str]) -> Launch:
-    """A launch whose kernel calls tf_report; reason 1 is the first pair: the error, and its message with {0} to {3}."""
+    """Returns a launch whose kernel calls tf_report; reason 1 is the first pair: the error, and
+    its message with {0} to {3}.
+    """
     return Launch(launch, reasons)

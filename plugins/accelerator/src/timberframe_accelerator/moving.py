@@ -123,7 +123,7 @@ def _grid(boxes: Sequence[Box]) -> tuple[tuple[int, int, int], tuple[int, int, i
 
 
 def steps(node: KernelNode, stages: Stages, late: int = 0) -> list[Step]:
-    """What a plan enqueues. late: 1 or 2 where the workspace holds the offset of the source or target."""
+    """Returns what a plan enqueues. late: 1 or 2 where the workspace holds the offset of the source or target."""
     device: Any = node.device
     passed, bytes_each = passed_inputs(node), itemsize(node)
     values, outputs = [node.inputs[i] for i in passed] + node.outputs, len(passed)
@@ -150,7 +150,7 @@ class _Launches:
     literal: Any
 
     def step(self, boxes: list[Box]) -> Step:
-        """One launch."""
+        """Returns one launch."""
         index, outputs, workspace = index_type(*self.sizes), self.outputs, len(self.sizes)
         sources, targets = sorted({b.source for b in boxes}), sorted({b.target for b in boxes})
         counts = [1 if len(used) == 1 else _TENSORS for used in (sources, targets)]
@@ -174,14 +174,14 @@ class _Launches:
 
 
 def _is_copy(source: View, target: View, bytes_each: int, values: Sequence[Any], outputs: int) -> bool:
-    """Whether a move fills a whole output with the first elements of an input."""
+    """Returns whether a move fills a whole output with the first elements of an input."""
     whole = values[outputs + target.tensor].size
     dims = merged(source, target)
     return source.tensor >= 0 and not source.offset and dims == [(whole, bytes_each, bytes_each)]
 
 
 def launcher(parts: Sequence[Step]) -> Launcher:
-    """The launcher that enqueues these steps in order."""
+    """Returns the launcher that enqueues these steps in order."""
 
     def launch(*arrays: Any) -> None:
         for part in parts:

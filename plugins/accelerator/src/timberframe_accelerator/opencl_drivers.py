@@ -37,7 +37,7 @@ def find_drivers(prefix: Path = Path(sys.prefix)) -> None:
 
 
 def _libraries(prefix: Path) -> Iterator[Path]:
-    """The libraries that the environment's .icd files name and that are there."""
+    """Yields the libraries that the environment's .icd files name and that are there."""
     for icd in sorted((prefix / "etc" / "OpenCL" / "vendors").glob("*.icd")):
         named = Path(icd.read_text().strip())
         for library in (named, prefix / "lib" / named.name):

@@ -57,7 +57,9 @@ class Tiles:
 
 
 def tiles_for(limits: Limits, part: str, rows: int, columns: int) -> Tiles:
-    """The tiles for a product of this size: 64 x 64, or 16 along a side that is not longer; less for wide dtypes."""
+    """Returns the tiles for a product of this size: 64 x 64, or 16 along a side that is not
+    longer; less for wide dtypes.
+    """
     lines = LINES if limits.max_group_size >= LANES * LINES else 8
     most = 4 if np.dtype(part).itemsize == 4 else 2  # sums of 8 bytes that registers hold
     each_row, each_column = (1 if rows <= LANES else 4), (1 if columns <= LANES else most)
@@ -69,14 +71,16 @@ def tiles_for(limits: Limits, part: str, rows: int, columns: int) -> Tiles:
 
 
 def part_type(dtype: np.dtype[Any]) -> str:
-    """The dtype in which products are added: float32 for 16-bit floats, unsigned for integers, whose sums wrap."""
+    """Returns the dtype in which products are added: float32 for 16-bit floats, unsigned for
+    integers, whose sums wrap.
+    """
     if dtype.kind in "iu":
         return "uint64" if dtype.itemsize == 8 else "uint32"
     return "float64" if dtype.name == "float64" else "float32"
 
 
 def written_type(dtype: np.dtype[Any]) -> str:
-    """The dtype in which a result is written: unsigned for integers, as their sums are."""
+    """Returns the dtype in which a result is written: unsigned for integers, as their sums are."""
     return f"uint{8 * dtype.itemsize}" if dtype.kind == "i" else dtype.name
 
 
@@ -90,7 +94,7 @@ def cut_depth(depth: int, tiles: int, step: int, worth: int = _PART) -> tuple[in
 def add_parts(
     stages: Stages, sums: BufferView, result: BufferView, dtype: np.dtype[Any], count: int, parts: int
 ) -> None:
-    """The stage that adds the parts of `count` sums into a result of this dtype."""
+    """Adds the stage that adds the parts of `count` sums into a result of this dtype."""
     macros = {"PART": part_type(dtype), "T": written_type(dtype), "INDEX": index_name(count)}
     function = stages.device.function(Source.file("parts.h", **macros), "tf_add_parts")
     stages.call(function, *spread(count), sums, result, index_type(count)(count), np.int32(parts))
@@ -117,18 +121,18 @@ class Product:
         return self.depth <= _SMALL_DEPTH or self.rows * self.columns * self.depth <= _SMALL
 
     def merged(self) -> Product:
-        """The same with one matrix on the right taken by all rows of the batch at once."""
+        """Returns the same with one matrix on the right taken by all rows of the batch at once."""
         if math.prod(self.y_batch) != 1 or self.swaps[0]:
             return self
         return Product(self.rows * math.prod(self.batch), self.columns, self.depth, self.swaps)
 
     def walk(self) -> np.ndarray[Any, Any]:
-        """The words by which matmul.h finds the matrices of each product."""
+        """Returns the words by which matmul.h finds the matrices of each product."""
         dims = merged_dims([self.x_batch, self.y_batch], self.batch)
         return np.array([len(dims), *(n for size, steps in dims for n in (size, *steps))], np.int64)
 
     def add(self, stages: Stages, operands: tuple[BufferView, BufferView], result: BufferView, types: Types) -> None:
-        """The stages that multiply. types: dtypes of the operands and of the result."""
+        """Adds the stages that multiply. types: dtypes of the operands and of the result."""
         this = self.merged()
         count = math.prod(this.batch) * this.rows * this.columns
         if count and not this._add_library(stages, operands, result, types):
@@ -137,7 +141,7 @@ class Product:
     def _add_library(
         self, stages: Stages, operands: tuple[BufferView, BufferView], result: BufferView, types: Types
     ) -> bool:
-        """Has the device's library multiply, a call for the longest dimension of the batch; whether it does so."""
+        """Makes the device's library multiply, a call for the longest dimension of the batch; whether it does so."""
         sizes = self.rows * self.depth, self.depth * self.columns, self.rows * self.columns
         dims = [(1, (0, 0, 0))]
         for size, steps in merged_dims([self.x_batch, self.y_batch], self.batch):

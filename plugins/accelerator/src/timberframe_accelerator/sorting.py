@@ -57,19 +57,19 @@ class Sort:
 
 
 def order_arguments(dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """What kernels that order elements by order.h take for TF_ORDER_PARAMETERS."""
+    """Returns what kernels that order elements by order.h take for TF_ORDER_PARAMETERS."""
     bits = np.dtype(f"uint{8 * dtype.itemsize}").type
     sign = bits(0 if dtype.kind in "ub" else 1 << (8 * dtype.itemsize - 1))
     return sign, np.array(np.inf, dtype).view(bits)[()] if dtype.kind not in "iub" else bits(0)
 
 
 def key_of(dtype: np.dtype[Any]) -> str:
-    """The dtype of keys in the order of elements."""
+    """Returns the dtype of keys in the order of elements."""
     return "uint64" if dtype.itemsize == 8 else "uint32"
 
 
 def key_name(rows: int) -> str:
-    """The dtype of keys that are row numbers below `rows`; the highest key stands for no row."""
+    """Returns the dtype of keys that are row numbers below `rows`; the highest key stands for no row."""
     return "uint32" if rows < 2**32 - 1 else "uint64"
 
 

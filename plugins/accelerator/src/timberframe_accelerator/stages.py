@@ -30,7 +30,7 @@ class Argument(NamedTuple):
 
 
 def nothing(*_: Any) -> None:
-    """The launcher of a node with an empty result."""
+    """Launches nothing, for a node with an empty result."""
 
 
 class Stages:
@@ -45,7 +45,7 @@ class Stages:
         self._nbytes = 0
 
     def room(self, size: int, itemsize: int) -> BufferView:
-        """A view of the workspace for so many elements."""
+        """Returns a view of the workspace for so many elements."""
         start = self._nbytes
         self._nbytes += -(-size * itemsize // _ALIGNMENT) * _ALIGNMENT
         return BufferView(-1, start // itemsize)
@@ -78,7 +78,7 @@ class Stages:
         return target
 
     def launcher(self) -> Launcher:
-        """The launcher of all steps."""
+        """Returns the launcher of all steps."""
         if self._nbytes:
             self.node.workspace(self._nbytes)
         steps = tuple(self._steps)

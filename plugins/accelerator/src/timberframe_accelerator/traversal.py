@@ -49,7 +49,7 @@ class Traversal:
     undivided: str = ""
 
     def loops(self, body: Sequence[str], packed: Callable[[], Sequence[str]], aligned: Sequence[str]) -> list[str]:
-        """The loops in C around what is done with an element.
+        """Returns the loops in C around what is done with an element.
 
         packed: gives what is done with a pack whose first element is i. aligned: conditions for packs to be read.
         """
@@ -70,7 +70,7 @@ class Traversal:
 
 
 def traversal(device: Any, dims: Sequence[Dim], operands: int, count: int, width: int = 1) -> Traversal:
-    """The loops over a result of `count` elements. width: the elements of a pack."""
+    """Returns the loops over a result of `count` elements. width: the elements of a pack."""
     index, lanes = index_type(count), device.limits.elementwise_group_size
     steps = [operand_step(k, dims) for k in range(operands)]
     if None not in steps:
@@ -97,7 +97,8 @@ def traversal(device: Any, dims: Sequence[Dim], operands: int, count: int, width
 
 
 def pack_width(access_bytes: int, itemsizes: Sequence[int]) -> int:
-    """The elements that a work-item takes at once, for the sizes of those that it reads and writes one after the other.
+    """Returns the elements that a work-item takes at once, for the sizes of those that it reads and
+    writes one after the other.
 
     The smallest are read in one piece; the largest in two at most, which is a sector of memory (32 bytes; CUDA C++ Best
     Practices Guide, coalesced access).
@@ -121,12 +122,12 @@ def operand_step(k: int, dims: Sequence[Dim]) -> int | None:
 
 
 def walk(dims: Sequence[Dim]) -> list[int]:
-    """The dimensions as `search` reads them: their number, and each one's size and strides."""
+    """Returns the dimensions as `search` reads them: their number, and each one's size and strides."""
     return [len(dims), *(n for size, strides in dims for n in (size, *strides))]
 
 
 def search(count: int) -> list[str]:
-    """The statements that find the indices o0, o1, ... of the operands of element i."""
+    """Returns the statements that find the indices o0, o1, ... of the operands of element i."""
     moves = "".join(f" o{k} += at * walk[d + {k + 1}];" for k in range(count))
     return [
         "    tf_index left = i, " + ", ".join(f"o{k} = 0" for k in range(count)) + ";",
@@ -138,7 +139,7 @@ def search(count: int) -> list[str]:
 
 
 def _row_index(k: int, dims: Sequence[Dim]) -> str | None:
-    """Where operand k of a result of two dimensions is; None where it moves otherwise."""
+    """Returns where operand k of a result of two dimensions is; None where it moves otherwise."""
     if len(dims) != 2:
         return None
     (size, inner), (_, outer) = dims

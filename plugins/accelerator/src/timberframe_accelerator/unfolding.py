@@ -49,7 +49,7 @@ class _Rows:
     unit: int
 
     def pieces(self, nbytes: int) -> Iterator[tuple[int, int]]:
-        """The first pixel and the number of pixels of each piece; `nbytes` are those of a row."""
+        """Returns the first pixel and the number of pixels of each piece; `nbytes` are those of a row."""
         most = max(1, PIECE_BYTES // max(nbytes, 1))
         return ((first, min(most, self.pixels - first)) for first in range(0, self.pixels, most))
 
@@ -88,7 +88,7 @@ class Unfolded(ConvolutionStages):
         return self.stages.launcher()
 
     def by_input(self) -> Launcher | None:
-        """The result's gradient by the filter, transposed for each tap."""
+        """Returns the result's gradient by the filter, transposed for each tap."""
         total, channels = self.groups * self.outside, self.groups * self.depth
         wanted = Multiplication(
             self._pixels, self.depth, self.outside, (False, True), (total, total, channels), (self.dtype,) * 3,
@@ -122,7 +122,7 @@ class Unfolded(ConvolutionStages):
         return self.stages.launcher()
 
     def _pitch(self, terms: int) -> int:
-        """Elements from one pixel's row to the next's."""
+        """Returns elements from one pixel's row to the next's."""
         return self.groups * self.depth if self._plain else terms
 
     def _forward_in_pieces(self, wanted: Multiplication, x: BufferView, y: BufferView) -> None:
@@ -173,7 +173,7 @@ class Unfolded(ConvolutionStages):
                     self._place(of_phase, made, dx, first, count)
 
     def _swapped_taps(self, numbers: Sequence[Sequence[int]]) -> BufferView:
-        """The filter's matrices of these taps, each transposed, one after the other."""
+        """Returns the filter's matrices of these taps, each transposed, one after the other."""
         kernel, size = [w.kernel for w in self.windows], self.depth * self.outside
         taps = [(i * kernel[1] + j) * kernel[2] + k for i, j, k in itertools.product(*numbers)]
         if taps == list(range(len(taps))):
@@ -185,7 +185,9 @@ class Unfolded(ConvolutionStages):
         return room
 
     def _rows(self, taps: Sequence[Taps], phase: Sequence[tuple[int, int, Taps]] | None = None) -> _Rows:
-        """The rows of x for these taps; with a phase, those of the result's gradient for the pixels of x in that."""
+        """Returns the rows of x for these taps; with a phase, those of the result's gradient
+        for the pixels of x in that.
+        """
         inside, outside = [w.size for w in self.windows], [w.out_size for w in self.windows]
         strides, ones = [w.stride for w in self.windows], [1, 1, 1]
         if phase is None:
@@ -206,7 +208,9 @@ class Unfolded(ConvolutionStages):
         return _Rows(tables, self.conv.x.shape[0] * math.prod(counts), count * unit, unit)
 
     def _unit(self, *channels: int) -> int:
-        """Elements that are moved at once: up to 8 bytes, where all of these numbers of channels are multiples."""
+        """Returns elements that are moved at once: up to 8 bytes, where all of these numbers
+        of channels are multiples.
+        """
         units = [8 // self.dtype.itemsize, 4 // self.dtype.itemsize, 1]
         return next(u for u in units if u and all(c % u == 0 for c in channels))
 

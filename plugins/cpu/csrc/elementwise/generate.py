@@ -45,7 +45,7 @@ def main(sdk: Path, package: Path, output: Path, depfile: Path) -> None:
 
 
 def _named_in(files: Iterable[Path]) -> set[str]:
-    """The strings in the kernels' declarations, the ops' names among them."""
+    """Returns the strings in the kernels' declarations, the ops' names among them."""
     nodes = (node for file in files for node in ast.walk(ast.parse(file.read_text())))
     return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
 

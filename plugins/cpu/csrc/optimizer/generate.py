@@ -16,7 +16,7 @@ def main(rules: Path, real_rules: Path, output: Path) -> None:
 
 
 def _macro(name: str, header: str) -> str:
-    """A macro that applies X to each rule of a header, and to what else it is given."""
+    """Returns a macro that applies X to each rule of a header, and to what else it is given."""
     rules = re.findall(r"^RULE_FUNCTION\((\w+)\)", header, re.M)
     return f"#define {name}(X, ...) {' '.join(f'X({rule}, __VA_ARGS__)' for rule in rules)}\n"
 

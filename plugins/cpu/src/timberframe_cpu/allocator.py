@@ -30,12 +30,12 @@ _IDLE_BYTES = 1 << 28
 
 
 def is_counted(dtype: np.dtype[Any], nbytes: int) -> bool:
-    """Whether a result of this dtype and size is counted, and its memory kept when it was dropped."""
+    """Returns whether a result of this dtype and size is counted, and its memory kept when it was dropped."""
     return nbytes >= COUNTED_BYTES and not dtype.hasobject
 
 
 def aligned_array(dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
-    """An array whose elements begin where a cache line does; NumPy's own begin at a multiple of 16 bytes.
+    """Returns an array whose elements begin where a cache line does; NumPy's own begin at a multiple of 16 bytes.
 
     Of others, most vectors of 64 bytes that a kernel reads lie in two cache lines. Arrays of less than a line, and of
     strings, are NumPy's own.
@@ -67,7 +67,7 @@ class CpuAllocator(Allocator):
         return super().reclaim() or dropped
 
     def statistics(self) -> AllocatorStatistics:
-        """Bytes used now, the peak, the limit, live and total allocations."""
+        """Returns bytes used now, the peak, the limit, live and total allocations."""
         counted = super().statistics()
         spare = [(len(pool), size) for size, pool in list(self._pools.items())]
         return replace(
@@ -97,7 +97,7 @@ class CpuAllocator(Allocator):
         return block[start : start + nbytes]
 
     def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
-        """An array that owns its memory; ResourceExhaustedError when that is refused."""
+        """Returns an array that owns its memory; ResourceExhaustedError when that is refused."""
         nbytes = dtype.itemsize * math.prod(shape)
         if not is_counted(dtype, nbytes):
             return np.empty(shape, dtype)
@@ -116,7 +116,7 @@ class CpuAllocator(Allocator):
         return aligned_array(dtype, shape)
 
     def new_version(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
-        """An array for a version of a variable: aligned where that pays."""
+        """Returns an array for a version of a variable: aligned where that pays."""
         if dtype.itemsize * math.prod(shape) < _LEAST_ALIGNED:
             return np.empty(shape, dtype)
         return self.aligned(dtype, shape)
@@ -161,7 +161,9 @@ class ArenaPool:
         allocator.may_drop(self)
 
     def take(self, nbytes: int) -> Buffer:
-        """An arena of at least `nbytes`: the smallest idle one that is not over twice as large, else a new one."""
+        """Returns an arena of at least `nbytes`: the smallest idle one that is not over twice
+        as large, else a new one.
+        """
         with self._lock:
             fits = [b for b in self._idle if nbytes <= b.nbytes <= 2 * nbytes]
             if fits:

@@ -35,7 +35,7 @@ Builder = Callable[[KernelNode], Launch]
 
 
 def can_fuse(node: KernelNode, build: Builder) -> bool:
-    """Whether a node's kernel can be run on a block at a time: native, without workspace, and never failing."""
+    """Returns whether a node's kernel can be run on a block at a time: native, without workspace, and never failing."""
     if node.op == "Select" and node.inputs[0].shape not in ((), node.outputs[0].shape):
         return False  # its condition may choose whole rows
     launch = build(node)
@@ -45,7 +45,7 @@ def can_fuse(node: KernelNode, build: Builder) -> bool:
 
 
 def can_reduce(node: KernelNode) -> bool:
-    """Whether a chain can end in this reduction: of trailing dimensions, and of enough elements."""
+    """Returns whether a chain can end in this reduction: of trailing dimensions, and of enough elements."""
     x, dtype = node.inputs[0], node.inputs[0].dtype.name
     how = reduction(node)
     if how not in _FOLDS or dtype not in _FOLDED or (how == "mean" and dtype.startswith("int")):
@@ -57,18 +57,18 @@ def can_reduce(node: KernelNode) -> bool:
 
 
 def _axes(node: KernelNode) -> set[int]:
-    """The dimensions that a reduction reduces."""
+    """Returns the dimensions that a reduction reduces."""
     rank = len(node.inputs[0].shape)
     return {int(a) % rank for a in np.ravel(np.asarray(node.const(1)))}
 
 
 def _fold(node: KernelNode) -> str:
-    """The name of the functions that fold the elements of a block for a reduction."""
+    """Returns the name of the functions that fold the elements of a block for a reduction."""
     return _FOLDS[reduction(node) or ""]
 
 
 def build_blocks(node: KernelNode, build: Builder) -> Launch:
-    """The launch of a fused node."""
+    """Returns the launch of a fused node."""
     return _Blocks(node, build).launch()
 
 
@@ -95,7 +95,7 @@ class _Blocks:
         self.size = self._block_elements()
 
     def _block_elements(self) -> int:
-        """Elements of a block: what keeps all that one block touches in the first cache."""
+        """Returns elements of a block: what keeps all that one block touches in the first cache."""
         widest = max(v.dtype.itemsize for n in self.chain for v in (*n.inputs, *n.outputs))
         moving = sum(step != 0 for step in self.dims[0][1][: len(self.node.inputs)])
         touched = self.scratch + moving + len(self.node.outputs)
@@ -173,7 +173,9 @@ class _Blocks:
         return [kind, location, value.dtype.itemsize, as_dtype(value.dtype).number, strides[0], *strides[1:]]
 
     def _steps(self, first: int) -> tuple[list[int], list[int]]:
-        """The steps, and after them their kernels' parameters; every position counts from the first word of all."""
+        """Returns the steps, and after them their kernels' parameters; every position counts
+        from the first word of all.
+        """
         rest = self.inner % self.size or self.size
         kernels = [[self._kernel(m, count) for count in (self.size, rest)] for m in self.members]
         length = sum(5 + len(self._read(m)) for m in self.members)
@@ -189,11 +191,11 @@ class _Blocks:
         return words, parameters
 
     def _read(self, member: KernelNode) -> list[Value]:
-        """The values that a member's kernel reads."""
+        """Returns the values that a member's kernel reads."""
         return member.inputs[:1] if member is self.reduction else member.inputs
 
     def _kernel(self, member: KernelNode, count: int) -> Native:
-        """The member's kernel for a block of `count` elements."""
+        """Returns the member's kernel for a block of `count` elements."""
         if member is self.reduction:
             return native(f"fold_{_fold(member)}_{member.outputs[0].dtype.name}")
         inputs = [self._block(v, count) for v in member.inputs]
@@ -212,7 +214,9 @@ class _Blocks:
         return Value(value.id, value.dtype, (), "input")
 
     def _in_place(self) -> tuple[tuple[int, int], ...]:
-        """The (output, input) pairs that may share memory: the input is not read after the output is written."""
+        """Returns the (output, input) pairs that may share memory: the input is not read
+        after the output is written.
+        """
         pairs = []
         for i, value in enumerate(self.node.inputs):
             readers = [s for s, m in enumerate(self.members) if any(v is value for v in m.inputs)]
@@ -233,7 +237,9 @@ def _position(values: Sequence[Value], value: Value) -> int:
 
 
 def _temporary_slots(body: Cluster) -> tuple[dict[int, int], int]:
-    """Which slot of the scratch memory each value has that does not leave the group, and how many slots there are."""
+    """Returns which slot of the scratch memory each value has that does not leave the group, and
+    how many slots there are.
+    """
     results = {v.id for v in body.outputs}
     last = {v.id: s for s, m in enumerate(body.nodes) for v in m.inputs}  # the axes of a reduction do not matter
     slots: dict[int, int] = {}

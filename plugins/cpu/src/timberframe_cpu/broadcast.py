@@ -24,7 +24,9 @@ def broadcast_walk(
     out_itemsize: int,
     grain: int = CHEAP,
 ) -> tuple[int, ...]:
-    """The parameter words for operands of these shapes and element sizes in bytes; see the header for their order."""
+    """Returns the parameter words for operands of these shapes and element sizes in bytes; see
+    the header for their order.
+    """
     dims = merged_dims(shapes, out_shape)
     inner, inner_strides = dims[0] if dims else (max(1, math.prod(out_shape)), (1,) * len(shapes))
     outer = dims[1:]
@@ -48,7 +50,7 @@ def check_rank(merged: int) -> None:
 
 
 def _repeat(strides: Sequence[int]) -> int:
-    """How an operand with these strides, innermost first, repeats."""
+    """Returns how an operand with these strides, innermost first, repeats."""
     if all(strides):
         return DENSE
     if not any(strides):

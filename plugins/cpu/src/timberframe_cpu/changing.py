@@ -31,7 +31,7 @@ class Version:
 
 
 def program_for_versions(executable: CpuExecutable) -> CpuExecutable:
-    """The program for the variables' present versions: itself, or its twin that packs no matrix of a variable.
+    """Returns the program for the variables' present versions: itself, or its twin that packs no matrix of a variable.
 
     A version is expected to stay for as many runs as the one before it did: those of a loaded model are packed, those
     of one in training are not.
@@ -52,7 +52,7 @@ def _met(form: PreparedInput) -> Version:
 
 
 def matrices(forms: list[PreparedInput]) -> list[PreparedInput]:
-    """The packed matrices of variables among the inputs that kernels get in another form."""
+    """Returns the packed matrices of variables among the inputs that kernels get in another form."""
     return [f for f in forms if f.form is None and isinstance(f.given.key, MatrixKey)]
 
 
@@ -67,5 +67,5 @@ def _twin(executable: CpuExecutable) -> CpuExecutable:
 
 
 def _taking_versions(node: KernelNode) -> KernelNode:
-    """The node with variables that kernels take as they are, like those that the cluster changes."""
+    """Returns the node with variables that kernels take as they are, like those that the cluster changes."""
     return replace(node, inputs=[replace(v, replaced=True) if v.kind == "resource" else v for v in node.inputs])

@@ -101,7 +101,9 @@ class CompiledSources:
 
 @cache
 def compiler() -> tuple[str, str] | None:
-    """The C compiler's path and what it says of its version: that of CC, or else cc, gcc or clang; None without one."""
+    """Returns the C compiler's path and what it says of its version: that of CC, or else cc, gcc
+    or clang; None without one.
+    """
     for name in (os.environ.get("CC", ""), "cc", "gcc", "clang"):
         path = shutil.which(name) if name else None
         if path is None:
@@ -115,7 +117,7 @@ def compiler() -> tuple[str, str] | None:
 
 
 def compiled(source: str, isa: str) -> Path:
-    """The shared library of a source, from the cache or made now. Raises OSError or CalledProcessError."""
+    """Returns the shared library of a source, from the cache or made now. Raises OSError or CalledProcessError."""
     found = compiler()
     if found is None:
         raise FileNotFoundError("no C compiler")

@@ -99,7 +99,7 @@ class CpuDevice(DeviceDefaults):
         return f"<Device {self.name} ({self.attributes.model})>"
 
     def supports(self, node: KernelNode) -> Support:
-        """None if there is a kernel for the node, else why the registered ones do not fit, or DEPENDS."""
+        """Returns None if there is a kernel for the node, else why the registered ones do not fit, or DEPENDS."""
         if is_control_flow(node) or node.op in UNIT_KERNELS:
             return None
         return self.kernels.supports(node)
@@ -145,7 +145,7 @@ class CpuDevice(DeviceDefaults):
         return self.copy_in(host_view(x))
 
     def direct_call(self, executable: CpuExecutable, general: Callable[..., Any]) -> Callable[..., Any] | None:
-        """One native call, for programs without Python in them."""
+        """Returns one native call, for programs without Python in them."""
         return executable.direct(general)
 
     def close(self) -> None:
@@ -155,7 +155,7 @@ class CpuDevice(DeviceDefaults):
 
 
 def usable_memory() -> int | None:
-    """Bytes of memory that this process may fill: the machine's, or what its control group allows."""
+    """Returns bytes of memory that this process may fill: the machine's, or what its control group allows."""
     limits = []
     with contextlib.suppress(AttributeError, ValueError, OSError):
         limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))

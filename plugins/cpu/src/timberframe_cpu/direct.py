@@ -73,7 +73,9 @@ def direct_call(executable: CpuExecutable, fallback: Callable[..., Any]) -> Call
 
 @lru_cache(maxsize=256)
 def _compiled(text: str) -> CodeType:
-    """The code of a function: calls of other shapes have the same text, and Python takes a third of a ms for it."""
+    """Returns the code of a function: calls of other shapes have the same text, and Python
+    takes a third of a ms for it.
+    """
     return compile(text, "<direct call>", "exec")
 
 

@@ -23,7 +23,7 @@ _GRAIN, _FUNCTION_GRAIN = CHEAP // 4, COSTLY // 8  # elements worth a thread; of
 
 
 def source_kernels(op: OpDef) -> list[KernelDef]:
-    """The CPU's kernel of an op that has a source; none for an op without one."""
+    """Returns the CPU's kernel of an op that has a source; none for an op without one."""
     types = source_types(op)
     if types is None or len(op.inputs) > OPERANDS or op.outputs[0].is_list:
         return []
@@ -33,7 +33,7 @@ def source_kernels(op: OpDef) -> list[KernelDef]:
 
 
 def build(node: KernelNode) -> Native | Callable[..., None]:
-    """The kernel that the build made, or one that is compiled now, or the reference."""
+    """Returns the kernel that the build made, or one that is compiled now, or the reference."""
     operands = [v.dtype.name for v in node.inputs]
     built_in = f"{node.op}_{operands[-1]}"
     source = SOURCES[node.op]
@@ -47,7 +47,7 @@ def build(node: KernelNode) -> Native | Callable[..., None]:
 
 
 def _attr_values(source: Source, node: KernelNode) -> list[float]:
-    """The attrs that a kernel of the build takes."""
+    """Returns the attrs that a kernel of the build takes."""
     types = source.attr_types()
     return [int(node.attrs[a]) if t == "int64_t" else float(node.attrs[a]) for a, t in types.items()]
 

@@ -31,7 +31,7 @@ class GuardedLayout:
         return PAGE if self.fence else GUARD
 
     def place(self, top: int, nbytes: int, alignment: int = 1) -> tuple[int, int]:
-        """Where a tensor begins that is placed from `top` on, and where the next one may."""
+        """Returns where a tensor begins that is placed from `top` on, and where the next one may."""
         if self.fence:
             return place(top, nbytes, self.fence, alignment)
         return top, top + -(-nbytes // ALIGNMENT) * ALIGNMENT + GUARD

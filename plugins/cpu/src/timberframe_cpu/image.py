@@ -26,7 +26,7 @@ _MOST_COPIED = 1 << 20
 
 
 def address(a: np.ndarray) -> int:
-    """Where an array's elements lie."""
+    """Returns where an array's elements lie."""
     pointer: int = a.__array_interface__["data"][0]
     return pointer
 
@@ -84,11 +84,11 @@ class Image:
         self._keep: list[Any] = []
 
     def keep(self, thing: Any) -> None:
-        """Has the image hold on to something that its words refer to."""
+        """Makes the image hold on to something that its words refer to."""
         self._keep.append(thing)
 
     def tensor(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:
-        """The number of a new tensor whose address is given later, by a slot or a loop."""
+        """Returns the number of a new tensor whose address is given later, by a slot or a loop."""
         if len(shape) > MAX_RANK:  # kernels of such tensors go by their parameters, in which dimensions are merged
             shape = (math.prod(shape),)
         key = dtype.num, shape
@@ -100,14 +100,14 @@ class Image:
         return len(self._tensors) - 1
 
     def arena_tensor(self, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int) -> int:
-        """The number of a new tensor that lies in the arena."""
+        """Returns the number of a new tensor that lies in the arena."""
         tensor = self.tensor(dtype, shape)
         self._arena_tensors.append(tensor)
         self._arena_offsets.append(offset)
         return tensor
 
     def constant(self, value: Value) -> int:
-        """The number of a constant's tensor, one for all uses of the array."""
+        """Returns the number of a constant's tensor, one for all uses of the array."""
         tensor = self._constants.get(id(value.constant))
         if tensor is None:
             array = np.require(value.constant, value.dtype, ["C", "A"])
@@ -183,7 +183,7 @@ class Image:
         return words, np.array(relative, np.int64), np.array(in_arena, np.int64)
 
     def link(self, arena: int) -> np.ndarray:
-        """The words of an instance whose arena begins at this address."""
+        """Returns the words of an instance whose arena begins at this address."""
         words = self._template.copy()
         words[self._relative] += address(words)
         words[self._in_arena] += arena
@@ -194,5 +194,5 @@ class Image:
         words[self._in_arena] += distance
 
     def steps_address(self, words: np.ndarray) -> int:
-        """Where the steps of the top level begin, which is the first segment."""
+        """Returns where the steps of the top level begin, which is the first segment."""
         return address(words) + 8 * (len(words) - _STEP_WORDS * sum(len(s.functions) for s in self.segments))

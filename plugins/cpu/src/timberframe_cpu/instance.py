@@ -46,6 +46,6 @@ class Instance:
             self.linked_at = start
 
     def true_shape(self, tensor: int, rank: int) -> tuple[int, ...]:
-        """A tensor's shape as its kernel left it."""
+        """Returns a tensor's shape as its kernel left it."""
         start = TENSOR_WORDS * tensor + SHAPE_WORD
         return tuple(self.words[start : start + rank].tolist())

@@ -48,13 +48,13 @@ class KernelBuilder:
         self.forms = PreparedForms(lambda x: np.require(x, requirements=["C", "A"]))
 
     def definition(self, node: KernelNode) -> KernelDef | None:
-        """The registered kernel for a node; None where the device itself runs the op."""
+        """Returns the registered kernel for a node; None where the device itself runs the op."""
         if node.op in UNIT_KERNELS:
             return self._kernels().find(node)
         return self._kernels().require(node)
 
     def build(self, node: KernelNode) -> Launch:
-        """The launch of a node; UnimplementedError that lists what is registered if there is no kernel."""
+        """Returns the launch of a node; UnimplementedError that lists what is registered if there is no kernel."""
         definition = self.definition(node)
         key = _key(definition, node)
         launch = None if key is None else self._known.get(key)
@@ -82,7 +82,7 @@ class KernelBuilder:
         return Launch(None, built, inplace, passed, weight, node.workspace_bytes, node.preparations, definition)
 
     def python_control_flow(self, node: KernelNode) -> Launch:
-        """A loop or branch that Python drives, its bodies being executables of their own."""
+        """Returns a loop or branch that Python drives, its bodies being executables of their own."""
         return Launch(None, control_flow(self._device, node), (), tuple(range(len(node.inputs))), 1)
 
 
@@ -93,7 +93,7 @@ def _unit_kernel(node: KernelNode) -> Any:
 
 
 def _key(definition: KernelDef | None, node: KernelNode) -> Any:
-    """What a native kernel's parameters are made from; None where that is costly to find out."""
+    """Returns what a native kernel's parameters are made from; None where that is costly to find out."""
     if node.inner:  # of a kernel that covers several nodes, whose attrs count, too
         return None
     try:

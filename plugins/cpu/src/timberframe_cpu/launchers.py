@@ -64,7 +64,7 @@ def _signals() -> int:
 
 
 def take_raised() -> BaseException | None:
-    """The exception that ended this thread's run, once."""
+    """Returns the exception that ended this thread's run, once."""
     error: BaseException | None = getattr(_raised, "error", None)
     _raised.error = None
     return error

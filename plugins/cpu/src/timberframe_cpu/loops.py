@@ -17,7 +17,7 @@ BLOCK = 512  # elements of an operand that is repeated
 def loop_source(
     name: str, source: Source, operands: Sequence[str], result: str, attrs: Mapping[str, str] | None = None
 ) -> str:
-    """The loop `name` for operands and a result of these dtypes; "" where there is none.
+    """Returns the loop `name` for operands and a result of these dtypes; "" where there is none.
 
     attrs: their values as C code. Without them the loop reads them: they are its last operand.
     """
@@ -55,7 +55,7 @@ def loop_source(
 
 
 def includes(source: Source) -> str:
-    """What comes before the loops of a source."""
+    """Returns what comes before the loops of a source."""
     headers = ["elementwise", "math/half", *([f"math/{source.header}"] if source.header else [])]
     lines = [
         *(f"#include <timberframe/{header}.h>" for header in headers),

@@ -15,7 +15,7 @@ _UNITS = (1, 2, 4, 8, 16)
 
 
 def move(source: View, target: View, itemsize: int) -> list[int]:
-    """The words of one move; none if the box is empty. Raises UnimplementedError above 16 dimensions."""
+    """Returns the words of one move; none if the box is empty. Raises UnimplementedError above 16 dimensions."""
     if 0 in target.shape:
         return []
     unit = itemsize
@@ -34,7 +34,9 @@ def move(source: View, target: View, itemsize: int) -> list[int]:
 
 
 def _kind(dims: list[Dim], unit: int) -> int:
-    """How the innermost dimensions are walked; for a transpose, brings the source's contiguous one next to the last."""
+    """Returns how the innermost dimensions are walked; for a transpose, brings the source's
+    contiguous one next to the last.
+    """
     _, source, target = dims[-1]
     if target != unit:
         return _STRIDED
@@ -49,7 +51,7 @@ def _kind(dims: list[Dim], unit: int) -> int:
 
 
 def plan(stages: Stages, itemsize: int, literal: bytes = b"", kernel: str = "move") -> Native:
-    """The kernel that performs these moves in order; `literal` holds the element of `element()`."""
+    """Returns the kernel that performs these moves in order; `literal` holds the element of `element()`."""
     words: list[int] = []
     count = 0
     for moves in stages:

@@ -23,7 +23,7 @@ ISA_VARIABLE = "TIMBERFRAME_CPU_ISA"
 
 
 def available_isas() -> tuple[str, ...]:
-    """The instruction sets that this machine has."""
+    """Returns the instruction sets that this machine has."""
     return ISAS[: lib.tf_best_isa() + 1]
 
 
@@ -36,7 +36,7 @@ def check_isa(name: str, source: str) -> str:
 
 @cache
 def default_isa() -> str:
-    """The instruction set of TIMBERFRAME_CPU_ISA if that is set, else the best one of this machine."""
+    """Returns the instruction set of TIMBERFRAME_CPU_ISA if that is set, else the best one of this machine."""
     wish = os.environ.get(ISA_VARIABLE)
     return check_isa(wish, ISA_VARIABLE) if wish else available_isas()[-1]
 
@@ -45,13 +45,13 @@ _isa: ContextVar[str | None] = ContextVar("timberframe_cpu_isa", default=None)
 
 
 def isa() -> str:
-    """The instruction set that `native` chooses kernels for at the moment."""
+    """Returns the instruction set that `native` chooses kernels for at the moment."""
     return _isa.get() or default_isa()
 
 
 @contextmanager
 def using_isa(name: str | None) -> Iterator[None]:
-    """Has `native` choose kernels for this instruction set in the block; None leaves the choice as it is."""
+    """Makes `native` choose kernels for this instruction set in the block; None leaves the choice as it is."""
     token = _isa.set(name and check_isa(name, "isa"))
     try:
         yield
@@ -74,7 +74,7 @@ def find(name: str, isa: str) -> tuple[int, str]:
 
 @cache
 def multiplies_bfloat16(isa: str) -> bool:
-    """Whether kernels for this instruction set may multiply pairs of bfloat16 (csrc/conv/pairs.c)."""
+    """Returns whether kernels for this instruction set may multiply pairs of bfloat16 (csrc/conv/pairs.c)."""
     try:
         return bool(lib.tf_multiplies_bfloat16()) and bool(find("conv2d_packed_pairs_float", isa))
     except NotFoundError:  # the compiler of this build does not know the instruction
@@ -82,12 +82,14 @@ def multiplies_bfloat16(isa: str) -> bool:
 
 
 def built_isa() -> str:
-    """The instruction set that compute kernels really have: `isa()`, or less where this build leaves variants out."""
+    """Returns the instruction set that compute kernels really have: `isa()`, or less where this
+    build leaves variants out.
+    """
     return find("exp_float32", isa())[1]
 
 
 def native(name: str, *parameters: Any, reasons: Sequence[str] = ()) -> Native:
-    """The C kernel of this name in the best variant that `isa()` allows; what a kernel's builder returns.
+    """Returns the C kernel of this name in the best variant that `isa()` allows; what a kernel's builder returns.
 
     parameters: ints, bools and floats, which become int64 words (floats as the bits of a double).
     reasons: messages for the reasons 1, 2... given to tf_fail, ``<fact>; <requirement>``, with {0} to {3} for details.

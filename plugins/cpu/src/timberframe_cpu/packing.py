@@ -29,17 +29,17 @@ class MatrixKey(NamedTuple):
 
 
 def c_name(kernel: str, dtype: np.dtype[Any]) -> str:
-    """The name of a kernel of csrc/conv for elements of this dtype."""
+    """Returns the name of a kernel of csrc/conv for elements of this dtype."""
     return f"{kernel}_{_NAMES.get(dtype.name, dtype.name)}"
 
 
 def is_narrow(dtype: np.dtype[Any]) -> bool:
-    """Whether the elements are 16-bit floats, which are computed as float32."""
+    """Returns whether the elements are 16-bit floats, which are computed as float32."""
     return dtype.itemsize == 2
 
 
 def multiplies_pairs(node: KernelNode, channels: int) -> bool:
-    """Whether the node's products are computed of pairs of bfloat16, whose filter is packed as such.
+    """Returns whether the node's products are computed of pairs of bfloat16, whose filter is packed as such.
 
     They are where the elements are bfloat16, or float32 and the device was asked for it; with an even number of input
     channels of a group.
@@ -57,7 +57,7 @@ def conv_shape(
     channels_first: bool = False,
     offsets: Sequence[int] = (0,) * 5,
 ) -> list[int]:
-    """The parameters that kernels of csrc/conv take: struct conv_shape.
+    """Returns the parameters that kernels of csrc/conv take: struct conv_shape.
 
     groups: their number, and of each the channels of the input and of the output. offsets: of the regions of the
     workspace; the kernels that pack read none.
@@ -87,7 +87,9 @@ def _panel_of(isa: str) -> tuple[int, int]:
 
 
 def panel() -> tuple[int, int]:
-    """Bytes of a register, and registers of a panel of the filter, in the variant that kernels are chosen for."""
+    """Returns bytes of a register, and registers of a panel of the filter, in the variant
+    that kernels are chosen for.
+    """
     return _panel_of(isa())
 
 
@@ -100,7 +102,7 @@ def prepare_packed(
     rows_of: Callable[[np.ndarray], np.ndarray] = np.ascontiguousarray,
     pairs: bool = False,
 ) -> bool:
-    """Has an input packed once by the kernel `pack`, where it is a constant or a variable.
+    """Packs an input once by the kernel `pack`, where it is a constant or a variable.
 
     outside: output channels of a group. rows_of: gives the filter in the order in which `pack` takes it. pairs: `pack`
     makes pairs of bfloat16 of the elements. A further row says whether all of it is finite.
@@ -121,5 +123,5 @@ def prepare_packed(
 
 
 def variant(kernel: Native) -> str:
-    """The instruction set that a kernel was compiled for."""
+    """Returns the instruction set that a kernel was compiled for."""
     return find(kernel.name, isa())[1]

@@ -35,7 +35,7 @@ class Layout(Protocol):
         """Where the first tensor of an arena may begin."""
 
     def place(self, top: int, nbytes: int) -> tuple[int, int]:
-        """Where a tensor begins that is placed from `top` on, and where the next one may."""
+        """Returns where a tensor begins that is placed from `top` on, and where the next one may."""
 
     def plan(self, cluster: Cluster, inplace: InplacePairs, alignment: int) -> MemoryPlan:
         """Places all tensors of a cluster, like the SDK's plan_memory."""
@@ -142,7 +142,7 @@ def prepare(cluster: Cluster, builder: KernelBuilder, layout: Layout = DENSE, na
 
 
 def _with_forms(cluster: Cluster, forms: PreparedForms) -> tuple[Cluster, list[PreparedInput]]:
-    """The cluster with inputs in the forms that kernels ask for."""
+    """Returns the cluster with inputs in the forms that kernels ask for."""
     if not any(node.preparations for node in cluster.nodes):
         return cluster, []
     made = (v for n in cluster.nodes for v in (*n.inputs, *n.outputs))
@@ -163,7 +163,9 @@ def _with_forms(cluster: Cluster, forms: PreparedForms) -> tuple[Cluster, list[P
 
 
 def is_native(node: KernelNode, builder: KernelBuilder) -> bool:
-    """Whether a loop or branch can run inside a program: fixed shapes, no strings, no variables in its bodies."""
+    """Returns whether a loop or branch can run inside a program: fixed shapes, no strings,
+    no variables in its bodies.
+    """
     if any(v.dtype.hasobject for v in (*node.inputs, *node.outputs)):
         return False
     return all(_is_native_body(c, builder) for c in node.inner) and _results_fit(node)
@@ -222,7 +224,8 @@ def _loop_variables(node: KernelNode) -> list[LoopVariable]:
 
 
 def _overwritten(body: Prepared, variable: LoopVariable) -> list[Value]:
-    """The values that lead from a loop variable's state to its result where each overwrites rows of the one before.
+    """Returns the values that lead from a loop variable's state to its result where each
+    overwrites rows of the one before.
 
     Empty unless nothing reads a value after its rows were overwritten, so that all may be one memory.
     """

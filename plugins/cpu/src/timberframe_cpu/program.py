@@ -92,7 +92,7 @@ class CpuExecutable:
         self._owned_ids = {v.id for v in self.owned}
 
     def _own_updates(self) -> tuple[list[Update], list[tuple[Value, Value]]]:
-        """The updates, each with a new version of its own; and what has to be copied into one after the run.
+        """Returns the updates, each with a new version of its own; and what has to be copied into one after the run.
 
         A new version that no node makes (a feed, a constant, another variable), or that is made once for two variables,
         is copied into a value that only the update knows, with a negative id.
@@ -117,7 +117,9 @@ class CpuExecutable:
         return updates, copies
 
     def _may_overwrite(self, update: Update, readers: dict[int, list[int]]) -> bool:
-        """Whether the kernel that makes the new version may write over the old one, being the last to read it."""
+        """Returns whether the kernel that makes the new version may write over the old one,
+        being the last to read it.
+        """
         old, new = update.old, update.new
         if old is None or old.nbytes != new.nbytes or old in self.cluster.outputs or not readers[old.id]:
             return False
@@ -130,7 +132,7 @@ class CpuExecutable:
     # Instances
 
     def take(self) -> Instance:
-        """An instance with an arena; ResourceExhaustedError when there is no memory for one."""
+        """Returns an instance with an arena; ResourceExhaustedError when there is no memory for one."""
         try:
             instance = self.free.pop()
         except IndexError:
@@ -140,7 +142,7 @@ class CpuExecutable:
         return instance
 
     def instance(self, arena: Buffer) -> Instance:
-        """A new instance that keeps its intermediate tensors in this arena."""
+        """Returns a new instance that keeps its intermediate tensors in this arena."""
         return Instance(self, arena)
 
     def give(self, instance: Instance) -> None:
@@ -344,7 +346,7 @@ class CpuExecutable:
         arrays[value.id] = _true_part(self.array(value, instance, arrays), shape)
 
     def array(self, value: Value, instance: Instance, arrays: dict[int, Array]) -> np.ndarray:
-        """A value of the top level while a run is on."""
+        """Returns a value of the top level while a run is on."""
         found: np.ndarray | None = arrays.get(value.id)
         if found is not None:
             return found
@@ -356,7 +358,7 @@ class CpuExecutable:
         return _view(instance, self.prepared.plan.offsets[value.id], value.dtype, value.shape)
 
     def outputs(self, instance: Instance, arrays: dict[int, Array]) -> list[Array]:
-        """The results; what is not the run's own memory (feeds, constants, variables, arena) is copied."""
+        """Returns the results; what is not the run's own memory (feeds, constants, variables, arena) is copied."""
         owned = self._owned_ids
         results = []
         for value in self.cluster.outputs:
@@ -369,7 +371,7 @@ class CpuExecutable:
         return results
 
     def true_part(self, value: Value, array: np.ndarray, instance: Instance) -> np.ndarray:
-        """What a native kernel filled of an output whose size only it knows."""
+        """Returns what a native kernel filled of an output whose size only it knows."""
         return _true_part(array, instance.true_shape(self.emitter.tensors[value.id], len(value.shape)))
 
     # Errors
@@ -409,7 +411,7 @@ class CpuExecutable:
         return f"  [{self.device.spec}{', ' + node.where if node.where else ''}]"
 
     def direct(self, fallback: Callable[..., Any]) -> Callable[..., Any] | None:
-        """A call ``f(*feeds)`` as cheap as can be; None where the program is not simple enough.
+        """Returns a call ``f(*feeds)`` as cheap as can be; None where the program is not simple enough.
 
         It gives the only output, or the list of outputs. Feeds that are not exactly arrays of the compiled dtypes and
         shapes go to `fallback`.
@@ -426,7 +428,7 @@ def _unique(values: Sequence[Value]) -> list[Value]:
 
 
 def _in_memory(values: Sequence[Value]) -> list[Value]:
-    """Each value once whose memory a run has to give."""
+    """Returns each value once whose memory a run has to give."""
     return [v for v in _unique(values) if v.kind != "const" and not v.dtype.hasobject]
 
 

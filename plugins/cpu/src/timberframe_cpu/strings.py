@@ -30,14 +30,14 @@ class _Positions:
         self._parts, self._count = [np.array([b""], object)], 1
 
     def numbers(self, x: np.ndarray) -> np.ndarray:
-        """The numbers of strings, in the same shape."""
+        """Returns the numbers of strings, in the same shape."""
         found = np.arange(self._count, self._count + x.size, dtype=np.int64).reshape(x.shape)
         self._parts.append(x.reshape(-1))
         self._count += x.size
         return found
 
     def table(self) -> np.ndarray:
-        """The strings by number."""
+        """Returns the strings by number."""
         return np.concatenate(self._parts)
 
 
@@ -48,24 +48,24 @@ class _Equals:
         self._known: dict[bytes, int] = {b"": 0}
 
     def numbers(self, x: np.ndarray) -> np.ndarray:
-        """The numbers of strings, in the same shape."""
+        """Returns the numbers of strings, in the same shape."""
         found = [self._known.setdefault(s, len(self._known)) for s in x.reshape(-1).tolist()]
         return np.array(found, np.int64).reshape(x.shape)
 
     def table(self) -> np.ndarray:
-        """The strings by number."""
+        """Returns the strings by number."""
         strings = np.empty(len(self._known), object)
         strings[:] = list(self._known)
         return strings
 
 
 def with_strings(build: Builder) -> Callable[[KernelNode], Native | Launcher]:
-    """The builder for native dtypes of an op that moves elements: for strings its kernel moves numbers."""
+    """Returns the builder for native dtypes of an op that moves elements: for strings its kernel moves numbers."""
     return _choosing(build, _Positions)
 
 
 def with_equal_strings(build: Builder) -> Callable[[KernelNode], Native | Launcher]:
-    """The same for an op that asks which elements are equal."""
+    """Returns the same for an op that asks which elements are equal."""
     return _choosing(build, _Equals)
 
 
@@ -79,7 +79,7 @@ def _choosing(build: Builder, numbering: type[_Positions | _Equals]) -> Callable
 
 
 def _through_numbers(node: KernelNode, build: Builder, numbering: type[_Positions | _Equals]) -> Launcher:
-    """The launcher that runs the kernel which `build` gives for int64 on numbers in place of strings."""
+    """Returns the launcher that runs the kernel which `build` gives for int64 on numbers in place of strings."""
     numbers = _in_numbers(node)
     kernel, passed = build(numbers), len(passed_inputs(node))
 
@@ -101,7 +101,7 @@ def _through_numbers(node: KernelNode, build: Builder, numbering: type[_Position
 
 
 def _in_numbers(node: KernelNode) -> KernelNode:
-    """The same node for int64 in place of strings."""
+    """Returns the same node for int64 in place of strings."""
 
     def changed(value: Value) -> Value:
         return dataclasses.replace(value, dtype=_NUMBER.numpy) if value.dtype.hasobject else value
@@ -112,7 +112,7 @@ def _in_numbers(node: KernelNode) -> KernelNode:
 
 
 def copies(node: KernelNode) -> Launcher:
-    """The launcher that hands strings on, each output those of the input at its index."""
+    """Returns the launcher that hands strings on, each output those of the input at its index."""
     count = len(node.outputs)
 
     def launch(*arrays: np.ndarray) -> None:

@@ -60,7 +60,7 @@ def run_op(
     name: str = "node",
     fence: str = "end",
 ) -> list[np.ndarray]:
-    """The outputs of one op on these inputs (arrays; lists of arrays for list inputs), by the CPU's kernel.
+    """Returns the outputs of one op on these inputs (arrays; lists of arrays for list inputs), by the CPU's kernel.
 
     A variable's value is given in the place of its handle; new values of variables come before the other outputs. Type
     and number attrs are taken from the inputs where `attrs` lacks them. isa: kernel variant, None for the best.
@@ -163,12 +163,15 @@ def _arg_dtypes(arg: ArgDef, attrs: Mapping[str, Any]) -> list[DType]:
 
 
 def output_dtypes(op: OpDef, attrs: Mapping[str, Any]) -> list[DType]:
-    """The dtypes of an op's outputs, lists flat."""
+    """Returns the dtypes of an op's outputs, lists flat."""
     return [t for arg in op.outputs for t in _arg_dtypes(arg, attrs)]
 
 
 def infer_attrs(op: OpDef, attrs: dict[str, Any], inputs: Sequence[Any]) -> dict[str, Any]:
-    """All attrs of an op: those given, those of the inputs, and defaults. InvalidArgumentError for a wrong one."""
+    """Returns all attrs of an op: those given, those of the inputs, and defaults.
+
+    InvalidArgumentError for a wrong one.
+    """
     for arg, given in zip(op.inputs, inputs, strict=True):
         many = [np.asarray(x) for x in (given if arg.is_list else [given])]
         if arg.number_attr:

@@ -44,7 +44,7 @@ def run_watched(executable: CpuExecutable, inputs: Sequence[Array], context: Run
 
 
 def _guarded_twin(executable: CpuExecutable, fence: str) -> CpuExecutable:
-    """The same cluster laid out with guard zones; no tensor, and no variable, is written in place."""
+    """Returns the same cluster laid out with guard zones; no tensor, and no variable, is written in place."""
     twin = executable.guarded.get(fence)
     if twin is None:
         cluster = executable.source
@@ -56,7 +56,7 @@ def _guarded_twin(executable: CpuExecutable, fence: str) -> CpuExecutable:
 
 
 def _guarded_instance(executable: CpuExecutable, fence: str) -> Instance:
-    """An instance to run once; with a fence its arena has pages of its own, for which no limit counts."""
+    """Returns an instance to run once; with a fence its arena has pages of its own, for which no limit counts."""
     if not fence:
         return executable.take()
     nbytes = executable.memory.arena
@@ -64,7 +64,7 @@ def _guarded_instance(executable: CpuExecutable, fence: str) -> Instance:
 
 
 def _unrewritten_twin(executable: CpuExecutable) -> CpuExecutable:
-    """The cluster that was there before passes rewrote it, each of its nodes by itself."""
+    """Returns the cluster that was there before passes rewrote it, each of its nodes by itself."""
     if not executable.rewritten:
         return executable
     if executable.unrewritten is None:
@@ -148,7 +148,7 @@ class _Walker:
             trace.event(node.name, node.op, start, end, executable.device.spec, **details)
 
     def _pieces(self) -> Iterator[tuple[Sequence[int], Piece]]:
-        """The positions in the cluster of nodes, with what runs them."""
+        """Yields the positions in the cluster of nodes, with what runs them."""
         launches = self._executable.prepared.launches
         native = [i for i, launch in enumerate(launches) if launch is None or launch.native is not None]
         single = self._check is not None or self._context.observer is not None

@@ -42,7 +42,7 @@ class Recorder:
         file.write(MAGIC)
 
     def wants(self, kernel: Native, isa: str) -> bool:
-        """Whether another call of a kernel is still wanted."""
+        """Returns whether another call of a kernel is still wanted."""
         key = (kernel.name, isa)
         self._seen[key] = self._seen.get(key, 0) + 1
         return self._seen[key] <= KEPT
@@ -80,7 +80,7 @@ class Recorder:
 
 
 def watch(recorder: Recorder) -> None:
-    """Has guarded runs of the CPU tell the recorder of each native kernel that they run by itself."""
+    """Makes guarded runs of the CPU tell the recorder of each native kernel that they run by itself."""
     run = _Walker._run
 
     def recorded(self: Any, positions: Sequence[int], piece: Any, instance: Any, arrays: dict[int, Any]) -> None:

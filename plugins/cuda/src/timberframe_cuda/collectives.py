@@ -27,7 +27,7 @@ _PARTS = {"complex64": "float32", "complex128": "float64"}
 
 
 def library() -> str:
-    """Name and version of NCCL; empty where CuPy cannot load it."""
+    """Returns the name and version of NCCL; empty where CuPy cannot load it."""
     return f"NCCL {nccl.get_version()}" if nccl.available else ""
 
 
@@ -113,7 +113,7 @@ class Nccl:
             self._communicator.check_async_error()
 
     def received(self, event: cupy.cuda.Event) -> None:
-        """Has the device's stream wait for the results: what it does later may use the memory of the arrays."""
+        """Makes the device's stream wait for the results: what it does later may use the memory of the arrays."""
         with self._device.calling():
             self._device.stream.wait_event(event)
         self._under_way.pop(event, None)
@@ -131,7 +131,7 @@ class Nccl:
 
 @contextmanager
 def _one_group() -> Iterator[None]:
-    """Has NCCL start the calls of the block together; an error of one of them is not lost in what the end reports."""
+    """Makes NCCL start the calls of the block together; an error of one of them is not lost in what the end reports."""
     nccl.groupStart()
     try:
         yield
@@ -161,18 +161,18 @@ class _Work:
 
 
 def as_bytes(unique_id: bytes | tuple[int, ...]) -> bytes:
-    """An id of CuPy's as the group's processes exchange it, whatever versions of CuPy they have."""
+    """Returns an id of CuPy's as the group's processes exchange it, whatever versions of CuPy they have."""
     return unique_id if isinstance(unique_id, bytes) else np.array(unique_id, np.int8).tobytes()
 
 
 def as_unique_id(data: bytes) -> bytes | tuple[int, ...]:
-    """An id as this version of CuPy takes it: since 14 as bytes, before that as a tuple of signed numbers."""
+    """Returns an id as this version of CuPy takes it: since 14 as bytes, before that as a tuple of signed numbers."""
     since_14 = int(cupy.__version__.partition(".")[0]) >= 14
     return data if since_14 else tuple(np.frombuffer(data, np.int8).tolist())
 
 
 def _counted(a: DeviceTensor, adds: bool) -> tuple[int, int]:
-    """How many numbers of which of NCCL's dtypes a tensor has; those of others are moved as bytes."""
+    """Returns how many numbers of which of NCCL's dtypes a tensor has; those of others are moved as bytes."""
     name, count = a.dtype.name, int(np.prod(a.shape))
     if name in _PARTS:
         name, count = _PARTS[name], 2 * count

@@ -42,7 +42,10 @@ def architecture(capability: int) -> str:
 
 
 def compiled(source: str, target: str) -> bytes:
-    """What the driver loads for a source, from the cache or made now. RuntimeError with the compiler's message."""
+    """Returns what the driver loads for a source, from the cache or made now.
+
+    RuntimeError with the compiler's message.
+    """
     from cupy.cuda import nvrtc
 
     parts = (source, headers_digest(source, header_folders()), target, *_FLAGS, repr(nvrtc.getVersion()))

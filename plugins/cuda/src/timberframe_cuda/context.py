@@ -69,7 +69,7 @@ class Context:
             raise UnavailableError(f"{spec}: {self.lost}")
 
     def error(self, spec: str, error: RuntimeError, kernels: Kernels) -> OpError:
-        """The error for what CUDA or CuPy reports. Errors of a kernel are reported by some later call.
+        """Returns the error for what CUDA or CuPy reports. Errors of a kernel are reported by some later call.
 
         kernels: those of the device that made the call.
         """
@@ -90,10 +90,10 @@ class Context:
 
 @cache
 def context(number: int) -> Context:
-    """The process's context of a GPU."""
+    """Returns the process's context of a GPU."""
     return Context(number)
 
 
 def finished(event: cupy.cuda.Event) -> bool:
-    """Whether the work before an event has ended, even with an error."""
+    """Returns whether the work before an event has ended, even with an error."""
     return bool(cupy.cuda.runtime.eventQuery(event.ptr) != _NOT_READY)

@@ -291,7 +291,7 @@ def _version(number: int) -> str:
 
 
 def devices(config: Mapping[str, Any]) -> list[CudaDevice]:
-    """Every GPU that CUDA sees and NVRTC knows.
+    """Returns every GPU that CUDA sees and NVRTC knows.
 
     UnavailableError where there is none, or where a library is missing: it says which, and how to get it.
     """

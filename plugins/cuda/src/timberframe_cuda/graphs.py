@@ -199,7 +199,7 @@ def _only_launches(step: Step) -> bool:
 
 @contextmanager
 def capturing(device: Any) -> Iterator[Capture]:
-    """Has this thread's work on the device captured instead of done."""
+    """Captures this thread's work on the device instead of doing it."""
     capture, streams = Capture(), device.streams
     with streams.capturing:
         streams.capture = capture

@@ -72,14 +72,14 @@ class Modules:
         self._of_thread = threading.local()
 
     def kernel(self, source: str, name: str) -> Kernel:
-        """A kernel of a source; it is ready, unless this thread builds a cluster."""
+        """Returns a kernel of a source; it is ready, unless this thread builds a cluster."""
         with self._lock:
             if source not in self._loaded and source not in self._compiling:
                 self._compiling[source] = _compilers().submit(compiled, source, self._device.architecture)
         return Kernel(self._device, self, source, name)
 
     def module(self, source: str) -> cupy.cuda.Module:
-        """The module of a source, loaded; InternalError with NVRTC's message where it refuses the source."""
+        """Returns the module of a source, loaded; InternalError with NVRTC's message where it refuses the source."""
         with self._lock:
             found = self._loaded.get(source)
             if found is not None:

@@ -55,7 +55,9 @@ _FUNCTIONS: dict[str, Sequence[Any]] = {
 
 @cache
 def library() -> Any:
-    """The cuBLAS that CuPy works with; ImportError, OSError or AttributeError where there is none, or one too old."""
+    """Returns the cuBLAS that CuPy works with; ImportError, OSError or AttributeError where
+    there is none, or one too old.
+    """
     from cupy.cuda import cublas as cublas  # which loads the library, from wherever CuPy finds it
     from cupy.cuda import runtime
 
@@ -67,19 +69,19 @@ def library() -> Any:
 
 
 def is_served(wanted: Multiplication) -> bool:
-    """Whether cuBLAS computes products of these dtypes and sizes."""
+    """Returns whether cuBLAS computes products of these dtypes and sizes."""
     x, y, result = (t.name for t in wanted.types)
     numbers = wanted.rows, wanted.columns, wanted.depth, wanted.count, *wanted.pitches
     return x == y and x in _DATA and result in (x, _sums(x)) and max(numbers) <= _MOST and min(numbers) >= 1
 
 
 def _sums(name: str) -> str:
-    """The dtype in which products of a dtype are added."""
+    """Returns the dtype in which products of a dtype are added."""
     return "float64" if name == "float64" else "float32"
 
 
 def blas_error(spec: str, function: str, status: int) -> OpError:
-    """The error for a call of cuBLAS that failed."""
+    """Returns the error for a call of cuBLAS that failed."""
     kind, words = _STATUS.get(status, (InternalError, f"status {status}"))
     return kind(f"{spec}: {function} of cuBLAS reports {words}")
 
@@ -171,5 +173,7 @@ class Products:
 
 
 def _workspace_bytes(architecture: str) -> int:
-    """The size that cuBLAS's documentation recommends (cublasSetWorkspace): 32 MiB from Hopper on, 4 MiB before."""
+    """Returns the size that cuBLAS's documentation recommends (cublasSetWorkspace): 32 MiB
+    from Hopper on, 4 MiB before.
+    """
     return (32 if int(architecture.split("_")[1]) >= 90 else 4) << 20

@@ -82,7 +82,7 @@ class Results:
         self._taken: deque[Place] = deque()
 
     def take(self, nbytes: int) -> Place | None:
-        """A place for a result; None where too many are on their way."""
+        """Returns a place for a result; None where too many are on their way."""
         nbytes = _rounded(max(nbytes, 1))
         with self._lock:
             while self._taken and self._taken[0].free:
@@ -98,7 +98,7 @@ class Results:
             return place
 
     def _room(self, nbytes: int) -> int | None:
-        """Where as many bytes are free."""
+        """Returns where as many bytes are free."""
         if not self._taken:
             return 0 if nbytes <= RESULT_BYTES else None
         first, last = self._taken[0], self._taken[-1]

@@ -24,7 +24,10 @@ from timberframe_cuda.precompile import precompile
 
 
 def sources_of(network: str, library: bool) -> list[str]:
-    """The sources that the first run of a network asks for. library: whether the device has one for products."""
+    """Returns the sources that the first run of a network asks for.
+
+    library: whether the device has one for products.
+    """
     plugin = RecordingPlugin()
     plugin.device.library = library
     loader.registry.add("recording", plugin)
@@ -38,7 +41,9 @@ def sources_of(network: str, library: bool) -> list[str]:
 
 
 def seconds(sources: Sequence[str], jobs: int) -> tuple[float, float]:
-    """Seconds of processor time, of all threads, and seconds that pass while sources are compiled or found compiled."""
+    """Returns seconds of processor time, of all threads, and seconds that pass while sources are
+    compiled or found compiled.
+    """
     processor, passed = time.process_time(), time.perf_counter()
     _, refused = precompile(sources, [ARCHITECTURE], jobs)
     assert not refused, refused

@@ -67,7 +67,7 @@ def counted() -> Iterator[Counter[str]]:
 
 @contextmanager
 def products_in_no_graph() -> Iterator[None]:
-    """Has every step whose kernel calls cuBLAS launched by itself in the block."""
+    """Launches every step whose kernel calls cuBLAS by itself in the block."""
     with_products: set[int] = set()
     build, only_launches = graphs.CapturingExecutable._build, graphs._only_launches
 
@@ -93,7 +93,7 @@ def products_in_no_graph() -> Iterator[None]:
 
 
 def count(trained: bool) -> Counter[str]:
-    """What one run of the network, or of its training step, asks for."""
+    """Returns what one run of the network, or of its training step, asks for."""
     rng = np.random.default_rng(0)
     fed = rng.standard_normal((ROWS, UNITS)).astype(np.float32)
     with tf.Graph().as_default(), tf.device("/device:CUDA:0"):

@@ -71,7 +71,7 @@ def limits() -> dict[tuple[str, str], Figures]:
 
 
 def made_with() -> str:
-    """The version of NVRTC of the table's figures."""
+    """Returns the version of NVRTC of the table's figures."""
     return TABLE.read_text().split("\n", 1)[0].split()[2].rstrip(",")
 
 
@@ -102,7 +102,7 @@ def beyond(kernel: str, op: str, figures: Figures) -> str:
 
 
 def measure(ops: list[str]) -> dict[tuple[str, str], Figures]:
-    """The figures of all kernels, or of some ops'."""
+    """Returns the figures of all kernels, or of some ops'."""
     import nvrtc
     from kernel_sources import kernel_sources
     from timberframe_cuda.compiler import flags

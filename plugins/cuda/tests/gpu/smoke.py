@@ -51,7 +51,7 @@ def check(name: str) -> Callable[[Callable[[], str | None]], None]:
 
 
 def run(build: Callable[..., Any], feeds: Sequence[np.ndarray] = (), **options: Any) -> Any:
-    """The result of the fourth run, when graphs are captured and used."""
+    """Returns the result of the fourth run, when graphs are captured and used."""
     with tf.Graph().as_default(), tf.device(SPEC):
         inputs = [tf.placeholder(x.dtype, x.shape) for x in feeds]
         y = build(*inputs)

@@ -54,7 +54,7 @@ class Case:
 
 
 def median(runs: int, run: Callable[[], object], wait: Callable[[], object]) -> float:
-    """Milliseconds of a run and of waiting for it; three runs come before."""
+    """Returns milliseconds of a run and of waiting for it; three runs come before."""
     times = []
     for i in range(3 + runs):
         wait()
@@ -67,7 +67,7 @@ def median(runs: int, run: Callable[[], object], wait: Callable[[], object]) -> 
 
 
 def ours(case: Case, runs: int) -> tuple[float, float]:
-    """Milliseconds of a run, and seconds of the first one, which compiles kernels."""
+    """Returns milliseconds of a run, and seconds of the first one, which compiles kernels."""
     with tf.Graph().as_default(), tf.device(SPEC):
         given = [
             tf.Variable(tf.cast(tf.random_uniform(shape, -0.15, 0.15, seed=i), dtype))

@@ -79,7 +79,7 @@ def is_integer(element: int) -> bool:
 
 @cache
 def typed_codes(element: int) -> Array:
-    """All codes of a coded type in order, as elements of its NumPy type."""
+    """Returns all codes of a coded type in order, as elements of its NumPy type."""
     numpy, bits = CODED[element]
     codes = np.arange(1 << bits, dtype=np.uint8)
     if is_integer(element):
@@ -109,7 +109,9 @@ def from_codes(codes: Array, element: int) -> Array:
 
 
 def held(array: Array, element: int) -> Array:
-    """What a graph holds of an array: its codes, bytes for strings, else itself in the dtype of the element type."""
+    """Returns what a graph holds of an array: its codes, bytes for strings, else itself in the
+    dtype of the element type.
+    """
     if element in CODED:
         return to_codes(array, element)
     if element == TensorProto.STRING:

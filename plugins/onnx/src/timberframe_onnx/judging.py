@@ -39,7 +39,7 @@ class _Judged(Model):
 
 
 def collect(target: Target, ops: Any) -> Iterator[Case]:
-    """Each of ONNX's tests, in the order of their names; ops: those of ours, which such tests do not ask for."""
+    """Yields each of ONNX's tests, in the order of their names; ops: those of ours, which such tests do not ask for."""
     for test in suite.cases(lambda proto: _Judged(proto, target)):
         types = tuple((f"T{i}", dtype) for i, dtype in enumerate(test.dtypes))
         subject = f"{SUITE}:{test.op}"
@@ -70,7 +70,7 @@ def _run(test: suite.Case, target: Target) -> Measured | None:
 
 
 def _moved(target: Target) -> str:
-    """Which ops another device ran, as the end of a message."""
+    """Returns which ops another device ran, as the end of a message."""
     by_device: dict[str, list[str]] = {}
     for op, device in sorted(target.lookups.elsewhere().items()):
         by_device.setdefault(device, []).append(op)

@@ -82,7 +82,9 @@ def _functions(model: onnx.ModelProto) -> dict[tuple[str, str, str], onnx.Functi
 
 
 def _translated(model: onnx.ModelProto, translation: Translation, inputs: Mapping[str, Value]) -> dict[str, Value]:
-    """The outputs of a model in the current graph; raises UnsupportedModelError with all nodes that are in the way."""
+    """Returns the outputs of a model in the current graph; raises UnsupportedModelError with all
+    nodes that are in the way.
+    """
     scope = Scope(translation, opsets_of(model))
     scope.values.update(inputs)
     outputs = scope.run_graph(model.graph)

@@ -202,7 +202,7 @@ def fetch_of(value: Value) -> Fetch:
 
 
 def _flattened(value: Sequence) -> list[Tensor]:
-    """All elements of a list in one vector, all their sizes in another, and the rank of each."""
+    """Returns all elements of a list in one vector, all their sizes in another, and the rank of each."""
     count = value.length()
 
     def joined(part: Any, dtype: Any, element: int) -> Tensor:

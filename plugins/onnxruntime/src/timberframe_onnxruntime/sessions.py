@@ -87,7 +87,9 @@ def assigned_elsewhere(session: Any, provider: Provider) -> list[tuple[str, str,
 
 
 def _elsewhere_if_allowed(text: bytes, provider: Provider, settings: Settings) -> Sequence[tuple[str, str, str]]:
-    """What another provider would run where fallback were allowed; nothing where even then there is no session."""
+    """Returns what another provider would run where fallback were allowed; nothing where even
+    then there is no session.
+    """
     plain = replace(settings, optimization="none")  # what rewrites nodes of other providers may fail by itself
     try:
         return assigned_elsewhere(_session(text, provider, plain, strict=False), provider)

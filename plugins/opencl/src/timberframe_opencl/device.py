@@ -107,7 +107,7 @@ class OpenCLDevice(AcceleratorDevice):
     # The driver
 
     def _open(self) -> _Opened:
-        """What the driver has of the device, from its first use on."""
+        """Returns what the driver has of the device, from its first use on."""
         opened = self._opened
         if opened is None:
             with self._opening:
@@ -145,7 +145,7 @@ class OpenCLDevice(AcceleratorDevice):
             raise self.error(e) from e
 
     def error(self, error: cl.Error, kernel: str = "") -> OpError:
-        """The error for a failed call of the driver, after which `lost` says whether the device is gone.
+        """Returns the error for a failed call of the driver, after which `lost` says whether the device is gone.
 
         kernel: the name of the one to be launched.
         """
@@ -255,7 +255,9 @@ class OpenCLDevice(AcceleratorDevice):
         return self._function(program, name)
 
     def _build(self, source: str) -> cl.Program:
-        """The compiled program; from the cache on disk, by device, driver, options and source, where it is there."""
+        """Returns the compiled program; from the cache on disk, by device, driver, options and
+        source, where it is there.
+        """
         options = [*(f"-I{folder}" for folder in header_folders()), "-cl-std=CL1.2"]
         if self.device.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT:
             options.append("-cl-fp32-correctly-rounded-divide-sqrt")
@@ -299,7 +301,7 @@ class OpenCLDevice(AcceleratorDevice):
 
 
 def devices(config: Mapping[str, Any]) -> list[OpenCLDevice]:
-    """Every device of every platform, accelerators first; UnavailableError where there is no driver."""
+    """Returns every device of every platform, accelerators first; UnavailableError where there is no driver."""
     options = device_options(config, TYPE, {"profiling": (True, False)})
     reports = drivers.reports()
     wanted = device_count(config, TYPE, len(reports))

@@ -67,7 +67,7 @@ class Drivers:
         self._devices: list[cl.Device] | None = None
 
     def devices(self) -> list[cl.Device]:
-        """Every device of every platform, accelerators first; UnavailableError where there is no driver."""
+        """Returns every device of every platform, accelerators first; UnavailableError where there is no driver."""
         with self._lock:
             if self._devices is None:
                 found = [d for p in _platforms() for d in p.get_devices()]
@@ -75,7 +75,7 @@ class Drivers:
             return self._devices
 
     def reports(self) -> list[Report]:
-        """What is reported of each device; of processors alone as an earlier process remembers it."""
+        """Returns what is reported of each device; of processors alone as an earlier process remembers it."""
         file = _memory()
         if self._devices is None and file is not None and (known := _read(file)):
             return known
@@ -87,7 +87,7 @@ class Drivers:
         return made
 
     def device(self, position: int, report: Report) -> cl.Device:
-        """The device with this report; UnavailableError where another one has its position by now."""
+        """Returns the device with this report; UnavailableError where another one has its position by now."""
         found = self.devices()
         present = Report.of(found[position]) if position < len(found) else None
         if present is None or _lasting(present) != _lasting(report):
@@ -113,17 +113,17 @@ def _platforms() -> list[cl.Platform]:
 
 
 def _lasting(report: Report) -> Report:
-    """The report without what depends on the memory and the cores that a process is given."""
+    """Returns the report without what depends on the memory and the cores that a process is given."""
     return replace(report, memory=0, largest_buffer=0, compute_units=0)
 
 
 def _vendors() -> Path:
-    """The folder whose .icd files the loader reads."""
+    """Returns the folder whose .icd files the loader reads."""
     return Path(os.environ.get("OCL_ICD_VENDORS", SYSTEM_VENDORS))
 
 
 def _memory() -> Path | None:
-    """The file that keeps what these very drivers report; None where it is not known which ones they are."""
+    """Returns the file that keeps what these very drivers report; None where it is not known which ones they are."""
     package = find_spec("pyopencl")
     if package is None or package.origin is None or "OCL_ICD_FILENAMES" in os.environ:
         return None
@@ -141,7 +141,7 @@ def _memory() -> Path | None:
 
 
 def _drivers() -> Iterator[tuple[str, int, int]]:
-    """Each driver's library, its size and when it was changed; FileNotFoundError where only a name is given."""
+    """Yields each driver's library, its size and when it was changed; FileNotFoundError where only a name is given."""
     for icd in sorted(_vendors().glob("*.icd")):
         library = Path(icd.read_text().strip())
         if not library.is_absolute():

@@ -22,7 +22,7 @@ STAGE_BYTES = 1 << 22
 
 @cache
 def _exhausted() -> frozenset[int]:
-    """The codes of errors for want of memory."""
+    """Returns the codes of errors for want of memory."""
     code = cl.status_code
     return frozenset({
         code.MEM_OBJECT_ALLOCATION_FAILURE, code.OUT_OF_RESOURCES, code.OUT_OF_HOST_MEMORY, code.INVALID_BUFFER_SIZE,
@@ -31,13 +31,13 @@ def _exhausted() -> frozenset[int]:
 
 @cache
 def _lost() -> frozenset[int]:
-    """The codes of errors of devices that are gone."""
+    """Returns the codes of errors of devices that are gone."""
     code = cl.status_code
     return frozenset({code.DEVICE_NOT_AVAILABLE, code.INVALID_COMMAND_QUEUE, code.INVALID_CONTEXT})
 
 
 def device_error(spec: str, error: cl.Error, kernel: str = "") -> OpError:
-    """The error for a failed call of the driver, UnavailableError where the device is lost.
+    """Returns the error for a failed call of the driver, UnavailableError where the device is lost.
 
     kernel: the name of the one to be launched.
     """
@@ -50,7 +50,7 @@ def device_error(spec: str, error: cl.Error, kernel: str = "") -> OpError:
 
 
 def loss(error: cl.Error) -> str:
-    """Why a device is lost, as the end of a sentence."""
+    """Returns why a device is lost, as the end of a sentence."""
     return f"the device is lost until the process ends, as the driver reports {error}"
 
 

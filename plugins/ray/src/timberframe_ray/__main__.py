@@ -62,14 +62,14 @@ def _arguments() -> argparse.ArgumentParser:
 
 
 def _count(text: str) -> int:
-    """A number of at least 0."""
+    """Returns a number of at least 0."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is given; a whole number of at least 0 is required")
     return int(text)
 
 
 def _address(folder: Path) -> str | None:
-    """The address of the cluster that runs in a folder."""
+    """Returns the address of the cluster that runs in a folder."""
     if _head(folder) is None:
         return None
     with suppress(FileNotFoundError):
@@ -94,7 +94,7 @@ def _check_private(folder: Path) -> None:
 
 
 def _head(folder: Path) -> int | None:
-    """The process that `up` started and that runs."""
+    """Returns the process that `up` started and that runs."""
     _check_private(folder)
     with suppress(FileNotFoundError, ProcessLookupError, ValueError):
         found = int((folder / "head.pid").read_text())
@@ -119,7 +119,7 @@ def _up(given: argparse.Namespace) -> int:
 
 
 def _has_token() -> bool:
-    """Whether a Ray that is started here asks for the user's token."""
+    """Returns whether a Ray that is started here asks for the user's token."""
     return os.environ.get("RAY_AUTH_MODE", "token") == "token"
 
 

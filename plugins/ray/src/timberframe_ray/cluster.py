@@ -30,11 +30,11 @@ class Cluster:
             engine.describe(worker)
 
     def target_of(self, job: str, task: int) -> str:
-        """The URL for sessions to which the devices of this task come first."""
+        """Returns the URL for sessions to which the devices of this task come first."""
         return f"ray:{self.name}/{job}/{task}@{self._gcs}"
 
     def process(self, job: str, task: int) -> int:
-        """The number of the process of a task on its machine."""
+        """Returns the number of the process of a task on its machine."""
         found: int = engine.describe(engine.find_worker(self.name, job, task))["process"]
         return found
 
@@ -65,13 +65,13 @@ def _check_running(name: str, jobs: Mapping[str, Sequence[int]]) -> None:
 
 
 def _tasks(jobs: Mapping[str, Sequence[int]]) -> str:
-    """How many tasks each job has, as in "1 task of job 'ps'"."""
+    """Returns how many tasks each job has, as in "1 task of job 'ps'"."""
     counted = [f"{len(tasks)} task{'' if len(tasks) == 1 else 's'} of job '{job}'" for job, tasks in jobs.items()]
     return " and ".join(counted) or "no task"
 
 
 def jobs_of(ps: int, workers: int) -> dict[str, range]:
-    """The tasks of the jobs "ps" and "worker", without a job that has none."""
+    """Returns the tasks of the jobs "ps" and "worker", without a job that has none."""
     jobs = {"ps": range(ps), "worker": range(workers)}
     return {job: tasks for job, tasks in jobs.items() if tasks}
 
@@ -87,7 +87,7 @@ def end_workers(name: str) -> None:
 def local_cluster(
     ps: int = 0, workers: int = 1, folder: str | None = None, object_store_bytes: int | None = None
 ) -> Cluster:
-    """A cluster on this machine for tests and notebooks; it starts Ray where this process has not joined one.
+    """Returns a cluster on this machine for tests and notebooks; it starts Ray where this process has not joined one.
 
     ps, workers: how many tasks the jobs "ps" and "worker" have, one or more in all. folder: where Ray keeps its logs
     and sockets; by default where Ray chooses. object_store_bytes: shared memory for tensors, 512 MiB by default. Both

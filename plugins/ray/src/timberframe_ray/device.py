@@ -28,7 +28,7 @@ class RayArray(RemoteArray):
         self.returned: Returned | None = None
 
     def leave(self) -> Returned:
-        """The tensor as a result; from now on each run of what made it gives it at once."""
+        """Returns the tensor as a result; from now on each run of what made it gives it at once."""
         if self.returned is None:
             if self.maker is not None:
                 self.maker[0].leaving.add(self.maker[1])
@@ -46,7 +46,7 @@ class RayDevice(RemoteDevice):
         return RayArray(self, described)
 
     def _placed(self, given: Any, dtype: Any, shape: Sequence[int]) -> RayArray:
-        """A tensor that the worker makes of an array or of another call's result."""
+        """Returns a tensor that the worker makes of an array or of another call's result."""
         number = self.link.number()
         self.link.add("place", [given], device=self.index, number=number)
         return RayArray(self, (number, sdk.as_dtype(dtype).name, shape))

@@ -138,7 +138,7 @@ def start_local(folder: str | None, memory: int, cpus: int = 1) -> None:
 
 
 def joined() -> bool:
-    """Whether this process is part of a cluster."""
+    """Returns whether this process is part of a cluster."""
     return bool(ray.is_initialized())
 
 
@@ -148,13 +148,13 @@ def leave() -> None:
 
 
 def gcs_address() -> str:
-    """The address by which other processes join the cluster."""
+    """Returns the address by which other processes join the cluster."""
     found: str = ray.get_runtime_context().gcs_address
     return found
 
 
 def dashboard() -> str:
-    """Where Ray's dashboard is, as the end of a line; empty where there is none."""
+    """Returns where Ray's dashboard is, as the end of a line; empty where there is none."""
     url = ray.get_runtime_context().dashboard_url if hasattr(ray.get_runtime_context(), "dashboard_url") else ""
     return f", dashboard at {url}" if url else ""
 
@@ -163,7 +163,7 @@ def dashboard() -> str:
 
 
 def start_worker(cluster: str, job: str, task: int, jobs: Mapping[str, Sequence[int]], detached: bool = True) -> Handle:
-    """The worker of a task, started where it does not run. jobs: the tasks of the whole cluster.
+    """Returns the worker of a task, started where it does not run. jobs: the tasks of the whole cluster.
 
     detached: it outlives this process. AlreadyExistsError where one that does not is there already.
     """
@@ -185,13 +185,13 @@ def start_worker(cluster: str, job: str, task: int, jobs: Mapping[str, Sequence[
 
 
 def start_trainer(cpus: float) -> Handle:
-    """A process of a training, which ends with this one; it starts when there is room for it."""
+    """Returns a process of a training, which ends with this one; it starts when there is room for it."""
     actor = ray.remote(max_restarts=0, max_task_retries=0)(Trainer)
     return actor.options(num_cpus=cpus, scheduling_strategy="SPREAD").remote()
 
 
 def find_worker(cluster: str, job: str, task: int) -> Handle | None:
-    """The worker of a task, None where there is none."""
+    """Returns the worker of a task, None where there is none."""
     try:
         return ray.get_actor(_name(cluster, job, task), namespace=NAMESPACE)
     except ValueError:
@@ -199,7 +199,9 @@ def find_worker(cluster: str, job: str, task: int) -> Handle | None:
 
 
 def describe(worker: Handle) -> dict[str, Any]:
-    """What a worker says of itself, when it has started, or started again; UnavailableError where it does not."""
+    """Returns what a worker says of itself, when it has started, or started again;
+    UnavailableError where it does not.
+    """
     end = time.monotonic() + START_SECONDS
     while True:
         try:
@@ -219,7 +221,7 @@ def tasks_of(cluster: str) -> list[tuple[str, int]]:
 
 
 def clusters() -> list[str]:
-    """The names of the clusters that have workers."""
+    """Returns the names of the clusters that have workers."""
     return sorted({name.split("/")[1] for name in _names()})
 
 
@@ -238,12 +240,12 @@ def end(handle: Handle, restart: bool = False) -> None:
 
 
 def stay(worker: Handle) -> Ref:
-    """What is there when the process of a worker ends; see `restarts`."""
+    """Returns what is there when the process of a worker ends; see `restarts`."""
     return worker.stay.options(concurrency_group="waiting").remote()
 
 
 def restarts(stay: Ref) -> bool:
-    """Whether Ray starts a worker again that has ended."""
+    """Returns whether Ray starts a worker again that has ended."""
     try:
         ray.get(stay)
     except exceptions.ActorUnavailableError:
@@ -259,7 +261,8 @@ _lock = threading.Lock()
 
 
 def monitor() -> Handle:
-    """The process that makes this one's control calls: from here they would wait behind calls that wait for arguments.
+    """Returns the process that makes this one's control calls: from here they would wait behind
+    calls that wait for arguments.
 
     It ends with this process, by which workers know that; so it is on the same node, and where it was lost there is
     another one.
@@ -276,7 +279,7 @@ def monitor() -> Handle:
 
 
 def client() -> str:
-    """The name of this process in the cluster."""
+    """Returns the name of this process in the cluster."""
     found: str = ray.get_runtime_context().get_job_id()
     return found
 
@@ -294,17 +297,17 @@ def submit(worker: Handle, count: int, *arguments: Any, group: str = "compute") 
 
 
 def control(worker: Handle, call: str, **details: Any) -> Ref:
-    """A call that a worker answers at once, whatever else it does."""
+    """Returns a call that a worker answers at once, whatever else it does."""
     return monitor().ask.remote(worker, call, details)
 
 
 def put(value: Any) -> Ref:
-    """The value in the object store."""
+    """Returns the value in the object store."""
     return ray.put(value)
 
 
 def ready(ref: Ref) -> bool:
-    """Whether a result, or the error in its place, is there."""
+    """Returns whether a result, or the error in its place, is there."""
     return bool(ray.wait([ref], timeout=0, fetch_local=False)[0])
 
 
@@ -314,7 +317,9 @@ def wait(ref: Ref, seconds: float) -> bool:
 
 
 def get(ref: Ref, seconds: float | None = None) -> Any:
-    """The result of a call; LostError where its process has ended, TimeoutError where it is not there in time."""
+    """Returns the result of a call; LostError where its process has ended, TimeoutError
+    where it is not there in time.
+    """
     try:
         return ray.get(ref, timeout=seconds)
     except exceptions.GetTimeoutError:
@@ -338,7 +343,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def not_found(cluster: str) -> NotFoundError:
-    """The error of a cluster that has no workers."""
+    """Returns the error of a cluster that has no workers."""
     known = ", ".join(clusters()) or "none"
     return NotFoundError(
         f"cluster {cluster!r} has no workers in the Ray at {gcs_address()} (clusters there: {known}); start it with "

@@ -92,7 +92,7 @@ def fit(
 
 
 def _range(workers: int | tuple[int, int]) -> tuple[int, int]:
-    """The fewest and the most."""
+    """Returns the fewest and the most."""
     return (workers, workers) if isinstance(workers, int) else workers
 
 
@@ -120,7 +120,7 @@ class _Pool:
         self._addresses: dict[Any, Any] = {}
 
     def gather(self, fewest: int, seconds: float) -> list[Any]:
-        """The processes that are there, at least so many; UnavailableError where they are not there in time."""
+        """Returns the processes that are there, at least so many; UnavailableError where they are not there in time."""
         start = time.monotonic()
         while True:
             while len(self.handles) < self._most:
@@ -138,7 +138,7 @@ class _Pool:
             time.sleep(_LOOK_SECONDS / 5)
 
     def there(self) -> list[Any]:
-        """The processes that have started; ends those that have not and never will, as their node was lost."""
+        """Returns the processes that have started; ends those that have not and never will, as their node was lost."""
         found = []
         for handle in list(self.handles):
             if engine.ready(self._addresses[handle]):
@@ -150,7 +150,7 @@ class _Pool:
         return found
 
     def address(self, handle: Any) -> str:
-        """Where the group of a process can meet."""
+        """Returns where the group of a process can meet."""
         found: str = engine.get(self._addresses[handle])
         return found
 
@@ -163,7 +163,9 @@ class _Pool:
 
 
 def _attempt(train_fn: Callable[[], Any], group: Sequence[Any], pool: _Pool, seconds: float) -> list[Any] | Exception:
-    """What the function gave in each process; or why all must start again, which is no error of the function."""
+    """Returns what the function gave in each process; or why all must start again, which is
+    no error of the function.
+    """
     try:
         address, name = pool.address(group[0]), secrets.token_hex(8)
     except engine.LostError as e:

@@ -37,7 +37,7 @@ _numbers_lock = threading.Lock()
 
 
 def run_number(cancel: CancelToken) -> int:
-    """The number of a run in all workers."""
+    """Returns the number of a run in all workers."""
     with _numbers_lock:
         return _numbers.setdefault(cancel, next(_runs))
 
@@ -80,11 +80,11 @@ class Link:
     # Calls
 
     def number(self) -> int:
-        """A number for a tensor that the worker is to make."""
+        """Returns a number for a tensor that the worker is to make."""
         return next(self._numbers)
 
     def drop(self, number: int) -> None:
-        """Has the worker drop a tensor or an executable, with a later step."""
+        """Makes the worker drop a tensor or an executable, with a later step."""
         self._dropped.append(number)
 
     def add(
@@ -137,7 +137,7 @@ class Link:
         _watch.add(step)
 
     def wait_for(self, call: str, arrays: Sequence[Any], cancel: CancelToken, **details: Any) -> Any:
-        """What a call gives that may wait for other calls, and is in no order with them; arrays as in `add`."""
+        """Returns what a call gives that may wait for other calls, and is in no order with them; arrays as in `add`."""
         if self.lost is not None:
             self._refuse()
         step = Step(self)
@@ -155,7 +155,7 @@ class Link:
         return self.add(call, arrays, cancel, **details)[0].result()
 
     def last(self) -> Step | None:
-        """The step by whose end all calls until now are over."""
+        """Returns the step by whose end all calls until now are over."""
         with self._lock:
             if self._gathered.calls:
                 self.send(self._gathered)
@@ -164,7 +164,7 @@ class Link:
     # Control
 
     def tell(self, call: str, **details: Any) -> engine.Ref:
-        """A call that is answered at once, whatever else the worker does; its answer."""
+        """Returns a call that is answered at once, whatever else the worker does; its answer."""
         return engine.control(self._worker, call, session=self._session, **details)
 
     def look(self) -> None:
@@ -198,11 +198,13 @@ class Link:
         return f"device {device} of target '{self._target}'"
 
     def unavailable(self, error: Exception) -> UnavailableError:
-        """The error of calls whose worker has ended."""
+        """Returns the error of calls whose worker has ended."""
         return UnavailableError(f"{self._who()}: its process does not answer ({error}); make a new session")
 
     def close(self) -> None:
-        """Has the worker end the session's runs and drop what it keeps for it; it does so too when the client ends."""
+        """Makes the worker end the session's runs and drop what it keeps for it; it does so
+        too when the client ends.
+        """
         if not self._closed and engine.joined():
             self._closed = True
             with suppress(TimeoutError, engine.LostError):  # it is gone with the process

@@ -12,7 +12,7 @@ class Monitor:
     """An actor that ends with its client. Any number of its calls may be under way."""
 
     async def ask(self, worker: Any, call: str, details: dict[str, Any]) -> Any:
-        """What a worker answers to a control call."""
+        """Returns what a worker answers to a control call."""
         return await worker.control.options(concurrency_group="io").remote(call, details)
 
     async def closed(self) -> None:

@@ -38,7 +38,7 @@ def pipeline(
     microbatches: int = 8,
     schedule: str = "1f1b",
 ) -> tuple[Any, list[tuple[Any, Any]]]:
-    """The loss of a batch and pairs of gradient and variable, for `optimizer.apply_gradients`.
+    """Returns the loss of a batch and pairs of gradient and variable, for `optimizer.apply_gradients`.
 
     stages: functions of one tensor, each called once for every part of the batch, with devices[i] as its device; their
     variables must be shared, as in ``tf.variable_scope(name, reuse=tf.AUTO_REUSE)``. loss: of the last one's result and
@@ -86,7 +86,7 @@ def pipeline(
 
 
 def block_order(stages: int, stage: int, microbatches: int, schedule: str) -> list[Block]:
-    """What a stage does, one after the other."""
+    """Returns what a stage does, one after the other."""
     if schedule not in ("gpipe", "1f1b"):
         raise InvalidArgumentError(f"pipeline: schedule is {schedule!r}; it must be 'gpipe' or '1f1b'")
     ahead = microbatches if schedule == "gpipe" else min(microbatches, stages - stage)
@@ -99,7 +99,7 @@ def block_order(stages: int, stage: int, microbatches: int, schedule: str) -> li
 
 
 def _place(graph: Any, device: str) -> str:
-    """The device of operations that are made where this one is asked for."""
+    """Returns the device of operations that are made where this one is asked for."""
     with graph.device(device), graph.control_dependencies(None):
         found: str = apply_op("NoOp").device
     return found
@@ -110,7 +110,7 @@ def _split(tensor: Any, count: int) -> list[Any]:
 
 
 def _order(blocks: Sequence[Sequence[Any]], graph: Any, device: str) -> None:
-    """Has a device do blocks one after the other."""
+    """Makes a device do blocks one after the other."""
     for before, after in itertools.pairwise(blocks):
         own, read = set(before), {x.op for op in before for x in op.inputs}
         with graph.device(device), graph.control_dependencies(None):
@@ -125,7 +125,7 @@ def _order(blocks: Sequence[Sequence[Any]], graph: Any, device: str) -> None:
 
 
 def _works(op: Any) -> bool:
-    """Whether an operation computes something: constants, variables and shapes are there anyway."""
+    """Returns whether an operation computes something: constants, variables and shapes are there anyway."""
     return bool(op.inputs) and any(x.dtype.is_floating for x in op.inputs)
 
 

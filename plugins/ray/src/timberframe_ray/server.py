@@ -63,5 +63,5 @@ def start_here(folder: str | None = None, object_store_bytes: int = OBJECT_STORE
 
 
 def local_name() -> str:
-    """A name for a cluster of this process."""
+    """Returns a name for a cluster of this process."""
     return f"local-{os.getpid()}-{next(_numbers)}"

@@ -43,7 +43,9 @@ class Step:
         """What the calls gave, or a LostError; None until it is there."""
 
     def take(self, arrays: Sequence[Any]) -> list[Any]:
-        """The arrays of a call as that has them: packed, or positions among the tensors, to which they are added."""
+        """Returns the arrays of a call as that has them: packed, or positions among the
+        tensors, to which they are added.
+        """
         given: list[Any] = []
         for a in arrays:
             if isinstance(a, np.ndarray):
@@ -56,16 +58,16 @@ class Step:
         return given
 
     def done(self) -> bool:
-        """Whether the answers are there, or will never be."""
+        """Returns whether the answers are there, or will never be."""
         return self.wait(0)
 
     def wait(self, seconds: float) -> bool:
-        """The same, after so long at most: a look at what is not there yet costs as much as a wait."""
+        """Returns the same, after so long at most: a look at what is not there yet costs as much as a wait."""
         self.link.send(self)
         return self.link.lost is not None or self._ended(seconds)
 
     def _ended(self, seconds: float) -> bool:
-        """Whether the answers are there, or the error in their place, after so long at most.
+        """Returns whether the answers are there, or the error in their place, after so long at most.
 
         Those of the steps before it are got with them: to ask Ray once takes less than half as long.
         """
@@ -104,19 +106,19 @@ class Step:
             raise
 
     def cancel(self) -> None:
-        """Has the worker end the runs in it."""
+        """Makes the worker end the runs in it."""
         self.cancelled = time.monotonic()
         for number in self.cancels:
             self.link.tell("cancel", run=number)
 
     def answer(self, call: int) -> Any:
-        """The answer to one of the calls, which is there; raises what the worker's end means."""
+        """Returns the answer to one of the calls, which is there; raises what the worker's end means."""
         while self._answers is None and self.link.lost is None:
             self._ended(_LOOK_SECONDS)
         return self._or_lost(self._answers)[call]
 
     def result(self, position: int) -> Any:
-        """One of the tensors, which is there; raises what the worker's end means."""
+        """Returns one of the tensors, which is there; raises what the worker's end means."""
         assert self.refs is not None
         try:
             return self._or_lost(None if self.link.lost else unpack(engine.get(self.refs[position])))
@@ -144,7 +146,7 @@ class Answer:
         return self.step.wait(seconds)
 
     def result(self) -> Any:
-        """What the call gave; raises its error, or the reason why the run was cancelled."""
+        """Returns what the call gave; raises its error, or the reason why the run was cancelled."""
         self.step.wait_for_end()
         if self._cancel is not None:
             self._cancel.check()
@@ -161,7 +163,7 @@ class Returned:
         self.step, self._position = step, position
 
     def ref(self) -> engine.Ref:
-        """The result, to be handed to another worker."""
+        """Returns the result, to be handed to another worker."""
         self.step.link.send(self.step)
         assert self.step.refs is not None
         return self.step.refs[self._position]
@@ -173,7 +175,7 @@ class Returned:
         return self.step.wait(seconds)
 
     def result(self) -> np.ndarray:
-        """An array of the caller's own."""
+        """Returns an array of the caller's own."""
         self.step.wait_for_end()
         found = self.step.result(self._position)
         if isinstance(found, Failed):

@@ -37,7 +37,7 @@ class Address(NamedTuple):
 
 
 def read_address(address: str) -> Address:
-    """The parts of an address; InvalidArgumentError where it is malformed."""
+    """Returns the parts of an address; InvalidArgumentError where it is malformed."""
     found = _ADDRESS.match(address)
     if found is None:
         raise InvalidArgumentError(
@@ -48,7 +48,9 @@ def read_address(address: str) -> Address:
 
 
 def _in_order(where: Address, config: SessionConfig) -> list[tuple[str, int]]:
-    """The tasks that a session uses, when all have workers: the one that the address names first, servers last."""
+    """Returns the tasks that a session uses, when all have workers: the one that the address
+    names first, servers last.
+    """
     end = time.monotonic() + START_SECONDS
     tasks = engine.tasks_of(where.cluster)
     if not tasks:
@@ -89,7 +91,7 @@ def _in_order(where: Address, config: SessionConfig) -> list[tuple[str, int]]:
 
 
 def open(address: str, config: SessionConfig) -> RemoteTarget:
-    """The target for a new session; waits until all tasks of the cluster have workers."""
+    """Returns the target for a new session; waits until all tasks of the cluster have workers."""
     where = read_address(address)
     engine.join(where.gcs)
     target, settings = RemoteTarget(config, RayDevice), settings_of(config)
@@ -104,7 +106,7 @@ def _link(cluster: str, job: str, task: int, url: str, settings: Mapping[str, An
 
 
 def _worker(cluster: str, job: str, task: int) -> engine.Handle:
-    """The worker of a task that had one a moment ago."""
+    """Returns the worker of a task that had one a moment ago."""
     found = engine.find_worker(cluster, job, task)
     if found is None:
         raise UnavailableError(f"cluster '{cluster}': /job:{job}/task:{task} has no worker any more")

@@ -18,12 +18,12 @@ class Trainer:
     """One process of a training."""
 
     def address(self) -> str:
-        """Where a group can meet in which this process has rank 0."""
+        """Returns where a group can meet in which this process has rank 0."""
         with socket.create_server(("", 0)) as found:
             return f"{ray.util.get_node_ip_address()}:{found.getsockname()[1]}"
 
     def run(self, train_fn: Callable[[], Any], rank: int, size: int, address: str, name: str, seconds: float) -> Any:
-        """What the function gives; or its error, and whether a lost process is the cause."""
+        """Returns what the function gives; or its error, and whether a lost process is the cause."""
         joined = None
         try:
             joined = join(rank, size, address, name, seconds)
@@ -35,7 +35,9 @@ class Trainer:
 
 
 def _carried(error: Exception, rank: int) -> Exception:
-    """The error for another process, with a note of where it was raised; an UnknownError where its class cannot go."""
+    """Returns the error for another process, with a note of where it was raised; an UnknownError
+    where its class cannot go.
+    """
     try:
         cloudpickle.loads(cloudpickle.dumps(error))
     except Exception:

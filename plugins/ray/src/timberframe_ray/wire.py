@@ -15,7 +15,7 @@ _NUMPYS_OWN = 1
 
 
 def pack(value: Any) -> Any:
-    """The value as bytes; a large array as it is. It must consist of what pickle knows.
+    """Returns the value as bytes; a large array as it is. It must consist of what pickle knows.
 
     An array of numbers is written as three plain values: pickle takes ten times as long for a small one.
     """
@@ -28,7 +28,7 @@ def pack(value: Any) -> Any:
 
 
 def unpack(packed: Any) -> Any:
-    """What `pack` was given; arrays are read-only."""
+    """Returns what `pack` was given; arrays are read-only."""
     if isinstance(packed, np.ndarray):
         return packed
     dtype, *rest = pickle.loads(packed)

@@ -49,7 +49,7 @@ class ClientSession(TaskSession):
         self.failed: OrderedDict[int, dict[str, Any]] = OrderedDict()
 
     def step(self, calls: Sequence[Call], tensors: Sequence[Any]) -> list[Any]:
-        """The answers, then the tensors to return."""
+        """Returns the answers, then the tensors to return."""
         answers, returned = [], []
         for call in calls:
             try:
@@ -176,11 +176,11 @@ class Worker:
             self._close(number)
 
     def _ping(self, incarnation: int, session: int) -> bool:
-        """Whether it is this incarnation and has the session."""
+        """Returns whether it is this incarnation and has the session."""
         return incarnation == self._task.incarnation and session in self._sessions
 
     def _clock(self, session: int) -> int:
-        """The time by which it tells events of traces."""
+        """Returns the time by which it tells events of traces."""
         return time.perf_counter_ns()
 
     def _cancel(self, session: int, run: int) -> None:

@@ -35,7 +35,7 @@ def _enter(do: Callable[..., Any], rank: int, size: int, address: str, results: 
 
 
 def in_processes(size: int, do: Callable[..., Any], *arguments: Any, expected: int | None = None) -> dict[int, Any]:
-    """What `do` gives, or raises, in each process of a group, by rank. expected: how many of them answer."""
+    """Returns what `do` gives, or raises, in each process of a group, by rank. expected: how many of them answer."""
     context = multiprocessing.get_context("spawn")
     results, address = context.Queue(), free_address()
     processes = [
@@ -52,7 +52,7 @@ def in_processes(size: int, do: Callable[..., Any], *arguments: Any, expected: i
 
 
 def collectives() -> list[Any]:
-    """Values and gradients of each collective, in a session."""
+    """Returns values and gradients of each collective, in a session."""
     rank, size = tfr.group().rank, tfr.group().size
     x, y = tf.constant([1.0 + rank, 2.0]), tf.constant([[3.0 * rank]])
     first, second = tfr.all_reduce([x, y])
@@ -85,7 +85,7 @@ def killed(victim: int) -> Any:
 
 
 def network(x: Any, labels: Any) -> Any:
-    """The loss of a small network, with an embedding of which a step reads some rows."""
+    """Returns the loss of a small network, with an embedding of which a step reads some rows."""
     h, init = x, tf.glorot_uniform_initializer(seed=3)
     for i in range(3):
         w = tf.get_variable(f"w{i}", [16, 16], initializer=init)
@@ -95,7 +95,7 @@ def network(x: Any, labels: Any) -> Any:
 
 
 def trained(steps: int, sharded: bool) -> Any:
-    """Values of the variables after some steps, of a batch of which each process has its part, or all of it."""
+    """Returns values of the variables after some steps, of a batch of which each process has its part, or all of it."""
     tf.reset_default_graph()
     rows = 24 // tfr.group().size if sharded else 24
     x, labels = tf.placeholder(tf.float32, [rows, 16]), tf.placeholder(tf.int32, [rows])
@@ -121,7 +121,8 @@ def trained_in_each_way() -> Any:
 
 
 def split_products() -> Any:
-    """Two layers of which each process has columns of the first and rows of the second weights: loss and gradients.
+    """Returns two layers of which each process has columns of the first and rows of the second
+    weights: loss and gradients.
 
     Also those of the whole layers, of which the process's part is given.
     """
@@ -143,7 +144,9 @@ def split_products() -> Any:
 
 
 def _sums_on_device(kind: str) -> tuple[Any, Any, tf.SessionConfig]:
-    """A sum of what a device for tests makes of a fed tensor: the feed, the result, a configuration of sessions."""
+    """Returns a sum of what a device for tests makes of a fed tensor: the feed, the result, a
+    configuration of sessions.
+    """
     module = {"async": asynchronous_device, "collective": collective_device}[kind]
     sdk.register_plugin(kind, module)
     x = tf.placeholder(tf.float32, [100], name="x")

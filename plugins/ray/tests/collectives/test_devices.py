@@ -44,14 +44,14 @@ def numbers(rank: int, *shape: int) -> np.ndarray:
 
 
 def on(device: CollectiveDevice, *arrays: np.ndarray) -> OnDevice | np.ndarray:
-    """The arrays on a device; where that has no collectives, on the host, as the ops do it."""
+    """Returns the arrays on a device; where that has no collectives, on the host, as the ops do it."""
     if device.collective_library:
         return OnDevice(device, [device.copy_in(x) for x in arrays])
     return np.concatenate([x.ravel() for x in arrays])
 
 
 def taken(found: Any) -> list[np.ndarray]:
-    """The results of a collective on the host."""
+    """Returns the results of a collective on the host."""
     return [found.device.copy_out(a) for a in found.arrays] if isinstance(found, OnDevice) else [found]
 
 

@@ -103,7 +103,7 @@ class Launching:
                 note_fallback(TYPE, self.node.op, by)
 
     def _fill(self, inputs: Sequence[Any], outputs: Sequence[TorchArray]) -> None:
-        """Has the function compute, and copies what it gives to where the outputs lie."""
+        """Makes the function compute, and copies what it gives to where the outputs lie."""
         made = self.function(*inputs)
         results = made if isinstance(made, list | tuple) else [made]
         for out, result in zip(outputs, results, strict=True):

@@ -33,12 +33,12 @@ class Expression:
     functions: tuple[str, ...] = ()
 
     def preamble(self) -> list[str]:
-        """The lines that come after ``timberframe/elementwise.h``, before the code that uses the statements."""
+        """Returns the lines that come after ``timberframe/elementwise.h``, before the code that uses the statements."""
         return [*(f"#include <timberframe/math/{header}.h>" for header in self.headers), *self.functions]
 
 
 def expression(body: Cluster, complete: bool = False) -> Expression | None:
-    """The source of a fused node's inner cluster; None where an op or dtype has no form in source.
+    """Returns the source of a fused node's inner cluster; None where an op or dtype has no form in source.
 
     complete: 16-bit floats, which are computed in float32, and ops whose code branches have a form, too.
     """
@@ -69,7 +69,7 @@ def expression(body: Cluster, complete: bool = False) -> Expression | None:
 
 
 def has_source(op: str, dtype: str, complete: bool = False) -> bool:
-    """Whether an op of this dtype has a form in source (see `expression`)."""
+    """Returns whether an op of this dtype has a form in source (see `expression`)."""
     source = SOURCES.get(op)
     if source is None or dtype not in ALL_TYPES or not (complete or (dtype in TYPES and not source.branches)):
         return False
@@ -92,14 +92,16 @@ def source_types(op: OpDef) -> dict[str, tuple[str, ...]] | None:
 
 
 def allowed_types(op: OpDef, attr: str) -> tuple[str, ...]:
-    """The dtypes in which sources compute that an op takes for a type attr."""
+    """Returns the dtypes in which sources compute that an op takes for a type attr."""
     allowed = op.attrs[attr].allowed
     held = ALL_TYPES if allowed is None else [t.name for t in allowed]
     return tuple(t for t in ALL_TYPES if t in held)
 
 
 def checked_expression(node: KernelNode, operands: Sequence[str]) -> tuple[Expression, str]:
-    """The source of a node of an op that is checked, and which values of its operands, called so, have no result."""
+    """Returns the source of a node of an op that is checked, and which values of its operands,
+    called so, have no result.
+    """
     kind, op = node.inputs[1].dtype.name, checked_source(node.op)
     term = op.template(kind).format(*operands)
     inputs = tuple((name, TYPES[kind]) for name in dict.fromkeys(operands))
@@ -108,20 +110,22 @@ def checked_expression(node: KernelNode, operands: Sequence[str]) -> tuple[Expre
 
 
 def checked_source(op: str) -> CheckedSource:
-    """The source of an op of integers that may fail."""
+    """Returns the source of an op of integers that may fail."""
     found = SOURCES[op].checked
     assert found is not None, f"{op} has no checked source"
     return found
 
 
 def refusal_messages(op: str) -> tuple[str, ...]:
-    """The message for integers that the op refuses, for an element's number and its value; () where it takes all."""
+    """Returns the message for integers that the op refuses, for an element's number and its
+    value; () where it takes all.
+    """
     found = registry.get(op).refused
     return () if found is None else (found.message,)
 
 
 def _term(node: KernelNode, operands: Sequence[str], complete: bool) -> str:
-    """The expression of one node; "" where it has none."""
+    """Returns the expression of one node; "" where it has none."""
     types = ALL_TYPES if complete else TYPES
     if any(v.dtype.name not in types for v in (*node.inputs, *node.outputs)):
         return ""
@@ -134,7 +138,7 @@ def _term(node: KernelNode, operands: Sequence[str], complete: bool) -> str:
 
 
 def literals(attrs: Mapping[str, object]) -> dict[str, str]:
-    """The attrs that are numbers or truth values in C; a float is a float32 in every GraphDef."""
+    """Returns the attrs that are numbers or truth values in C; a float is a float32 in every GraphDef."""
     return {
         name: f"({float(np.float32(value)).hex()})" if isinstance(value, float) else f"({int(value)})"
         for name, value in attrs.items()
@@ -186,7 +190,7 @@ class Fold:
 
 
 def c_source(body: Cluster, moving: Sequence[bool], name: str, fold: Fold | None = None) -> str | None:
-    """A C function ``void name(const void *const *in, void *const *out, int64_t count)`` for a fused node.
+    """Returns a C function ``void name(const void *const *in, void *const *out, int64_t count)`` for a fused node.
 
     moving: for each input whether it has an element for each of the result; others have one for all. Results may lie
     over inputs as far as the node allows it. fold: the only result is not written, but reduced. None where the node has
@@ -218,7 +222,7 @@ def c_source(body: Cluster, moving: Sequence[bool], name: str, fold: Fold | None
 
 
 def _folded(loop: Sequence[str], kind: str, moving: Sequence[int], fold: Fold) -> list[str]:
-    """The loop over one block, its result in an array that is reduced, in a loop over all blocks."""
+    """Returns the loop over one block, its result in an array that is reduced, in a loop over all blocks."""
     return [
         f"  {kind} *results = z0, block[{fold.block}];",
         f"  for (int64_t left = count; left > 0; left -= {fold.block}) {{",

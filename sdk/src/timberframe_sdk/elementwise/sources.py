@@ -41,7 +41,7 @@ class CheckedSource:
     bad: str = "{1} == 0"
 
     def template(self, dtype: str) -> str:
-        """The op's expression for a dtype."""
+        """Returns the op's expression for a dtype."""
         name = self.unsigned if dtype.startswith("u") else self.function
         return f"{self.bad} ? 0 : tf_{name}_{dtype}({{0}}, {{1}})"
 
@@ -76,23 +76,23 @@ class Source:
     integer_attrs: tuple[str, ...] = ()
 
     def template(self, dtype: str) -> str:
-        """The expression for a dtype; "" without one."""
+        """Returns the expression for a dtype; "" without one."""
         if dtype not in (self.dtypes or ALL_TYPES):
             return ""
         return self.bools if dtype == "bool" else self.integers if "int" in dtype else self.floats
 
     def operands(self, dtype: str) -> int:
-        """How many operands the expression for a dtype names."""
+        """Returns how many operands the expression for a dtype names."""
         return 1 + max(int(name) for name in _fields(self.template(dtype)) if name.isdigit())
 
     def attr_types(self) -> dict[str, str]:
-        """The attrs that the expressions name, in the order in which a kernel takes them, and their C types."""
+        """Returns the attrs that the expressions name, in the order in which a kernel takes them, and their C types."""
         names = {name for text in (self.floats, self.integers, self.bools) for name in _fields(text)}
         attrs = sorted({name for name in names if not name.isdigit()} - {"T", "U", "f", "w", "dtype"})
         return {name: "int64_t" if name in self.integer_attrs else "double" for name in attrs}
 
     def term(self, dtype: str, operands: Sequence[str], attrs: Mapping[str, str]) -> str:
-        """The expression for a dtype, of these operands and attrs, which are C code; "" without one."""
+        """Returns the expression for a dtype, of these operands and attrs, which are C code; "" without one."""
         kind = ALL_TYPES[dtype]
         suffix = {"float": "f32", "double": "f64"}.get(kind, "")
         unsigned = f"u{kind}" if kind.startswith("int") else kind
@@ -101,22 +101,22 @@ class Source:
 
 
 def _fields(template: str) -> list[str]:
-    """The names in braces."""
+    """Returns the names in braces."""
     return [name for _, name, _, _ in Formatter().parse(template) if name]
 
 
 def _function(name: str, **rest: Any) -> Source:
-    """A function of one operand in ``timberframe/math``."""
+    """Returns a function of one operand in ``timberframe/math``."""
     return Source(f"tf_{name}_{{f}}({{0}})", **rest)
 
 
 def _gradient(name: str, **rest: Any) -> Source:
-    """A function of math/gradients.h, which computes in tf_wide."""
+    """Returns a function of math/gradients.h, which computes in tf_wide."""
     return Source(f"({{T}})tf_{name}_grad({{0}}, {{1}})", **rest)
 
 
 def _wide(function: str, header: str, operands: int = 1) -> Source:
-    """A function of float64 for all floats."""
+    """Returns a function of float64 for all floats."""
     arguments = ", ".join(f"(double){{{k}}}" for k in range(operands))
     return Source(f"({{T}}){function}({arguments})", header=header, branches=True, needs_float64=True)
 
@@ -127,7 +127,7 @@ def _special(expression: str, header: str, **rest: Any) -> Source:
 
 
 def _same(expression: str, bools: str = "", result: str = "") -> Source:
-    """The same expression of floats and integers."""
+    """Returns the same expression of floats and integers."""
     return Source(expression, expression, bools, result)
 
 

@@ -18,7 +18,7 @@ class PerConstant(Generic[T]):
         self._kept: dict[int, tuple[weakref.ref[np.ndarray], T]] = {}
 
     def get(self, x: np.ndarray) -> T | None:
-        """What is kept for this very array."""
+        """Returns what is kept for this very array."""
         found = self._kept.get(id(x))
         return None if found is None or found[0]() is not x else found[1]
 

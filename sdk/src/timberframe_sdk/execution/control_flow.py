@@ -31,7 +31,7 @@ class Running:
 
 
 def current_context() -> RunContext:
-    """The context of the run that a launcher is called for."""
+    """Returns the context of the run that a launcher is called for."""
     return _current.get() or RunContext()
 
 
@@ -93,10 +93,10 @@ _BY_ROLE: Mapping[str | None, Callable[[Any, KernelNode], Launcher]] = {
 
 
 def is_control_flow(node: KernelNode) -> bool:
-    """Whether the node is a loop or branch, whose bodies are its inner clusters."""
+    """Returns whether the node is a loop or branch, whose bodies are its inner clusters."""
     return role(node.op) in _BY_ROLE
 
 
 def control_flow(device: Any, node: KernelNode) -> Launcher:
-    """The launcher of a loop or branch."""
+    """Returns the launcher of a loop or branch."""
     return _BY_ROLE[role(node.op)](device, node)

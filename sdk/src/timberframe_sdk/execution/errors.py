@@ -14,7 +14,7 @@ E = TypeVar("E", bound=OpError)
 
 
 def at_node(error: E, node: KernelNode | None) -> E:
-    """The error with the node that it is of, where it names none."""
+    """Returns the error with the node that it is of, where it names none."""
     if node is None or error.node:
         return error
     return type(error)(f"{node.op} '{node.name}': {error}", node.name)
@@ -22,7 +22,10 @@ def at_node(error: E, node: KernelNode | None) -> E:
 
 @contextmanager
 def naming(node: KernelNode, what: str) -> Iterator[None]:
-    """Has every error of the block name a node. what: runs there, for those that are no OpErrors: they are unknown."""
+    """Makes every error of the block name a node.
+
+    what: runs there, for those that are no OpErrors: they are unknown.
+    """
     try:
         yield
     except OpError as e:

@@ -194,7 +194,7 @@ class KernelExecutable:
             slots[slot] = guards.empty(np.dtype(np.uint8), (self.cluster.nodes[i].workspace_bytes,))
 
     def _checking(self, guards: GuardedOutputs, slots: list[Array | None], context: RunContext) -> RunContext:
-        """The context with an observer that looks at the zones of what a node wrote: errors name it."""
+        """Returns the context with an observer that looks at the zones of what a node wrote: errors name it."""
 
         def check(node: KernelNode, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
             workspace = self.workspace_slots.get(node.index)
@@ -245,7 +245,7 @@ class KernelExecutable:
         return shapes
 
     def _output(self, value: Value, slots: list[Array | None], shapes: dict[int, tuple[int, ...]]) -> Array:
-        """An output that the caller owns: versions of variables, inputs and constants are copied."""
+        """Returns an output that the caller owns: versions of variables, inputs and constants are copied."""
         array = slots[value.id]
         if value.dynamic:
             return self.device.take(array, shapes.get(value.id, value.shape))
@@ -256,7 +256,7 @@ class KernelExecutable:
         return copied
 
     def _checked_now(self, instance: Instance, context: RunContext) -> bool:
-        """Has the status words checked: now (True) where a variable waits for it, else before the run gives results."""
+        """Checks the status words: now (True) where a variable waits for it, else before the run gives results."""
         assert self.status_slot is not None
         status = self.device.start_copy_out(instance.slots[self.status_slot])
         if context.late is None or self.transaction.updates:
@@ -287,6 +287,8 @@ class KernelExecutable:
 
 
 def _inplace(kernel: KernelDef) -> tuple[tuple[int, int], ...]:
-    """The (output, input) pairs that may share memory: what the kernel allows, and what the op's own bytes allow."""
+    """Returns the (output, input) pairs that may share memory: what the kernel allows, and what
+    the op's own bytes allow.
+    """
     op = None if kernel.covers else registry.find(kernel.op)
     return kernel.inplace or (op.alias if op is not None else ())

@@ -23,7 +23,10 @@ class LastUsed(Generic[K, T]):
         self._lock = threading.Lock()
 
     def get(self, key: K, make: Callable[[], T]) -> T:
-        """What is kept for a key, or else what `make` gives. Several threads may make the same at once; one is kept."""
+        """Returns what is kept for a key, or else what `make` gives.
+
+        Several threads may make the same at once; one is kept.
+        """
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)

@@ -49,7 +49,7 @@ class PreparedForms:
     def get(
         self, node: KernelNode, value: Value, given: Preparation, array: Array = None, timed: Timed | None = None
     ) -> Form:
-        """The form of an input; `array` is the variable's version of a run. Errors of `make` name the node.
+        """Returns the form of an input; `array` is the variable's version of a run. Errors of `make` name the node.
 
         timed: `KernelDevice.timed` in a traced run, which waits for the device and gives the time of its work.
         """
@@ -87,7 +87,7 @@ class PreparedForms:
 
 
 def _current(derived: dict[Any, Any], given: Preparation, array: Array) -> Form | None:
-    """The form that was made of this very version."""
+    """Returns the form that was made of this very version."""
     found = derived.get(given.key)
     if found is None or found[0]() is not array:
         return None

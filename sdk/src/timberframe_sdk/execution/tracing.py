@@ -37,7 +37,7 @@ def _flops(node: KernelNode) -> int:
 
 
 def _stand_in(value: Value) -> np.ndarray:
-    """An array of the value's shape that needs no memory; the host's value where it is known."""
+    """Returns an array of the value's shape that needs no memory; the host's value where it is known."""
     if value.kind == "const" and value.constant is not None:
         return np.asarray(value.constant)
     return np.broadcast_to(np.zeros((), value.dtype), value.shape)

@@ -4,5 +4,5 @@ from importlib.resources import files
 
 
 def include_directory() -> str:
-    """The directory to give to a C compiler with -I."""
+    """Returns the directory to give to a C compiler with -I."""
     return str(files(__name__))

@@ -11,7 +11,7 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.M)
 
 
 def headers_digest(source: str, folders: Sequence[str | Path], first: Iterable[Path] = ()) -> str:
-    """A digest of all headers of `folders` that a source includes, directly or through others.
+    """Returns a digest of all headers of `folders` that a source includes, directly or through others.
 
     folders: what the compiler gets with -I, in this order. first: headers that it reads before the source. An include
     under a condition that does not hold counts, too; system headers do not.

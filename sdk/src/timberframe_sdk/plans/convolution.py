@@ -28,7 +28,7 @@ class Window:
 
 
 def window(node: KernelNode, axis: int, size: int, out_size: int, kernel: int) -> Window:
-    """The window of a node's dimension `axis`; strides, dilations (rates) and padding are the node's attrs."""
+    """Returns the window of a node's dimension `axis`; strides, dilations (rates) and padding are the node's attrs."""
     attrs = node.attrs
     stride, dilation = attrs["strides"][axis], attrs.get("dilations", attrs.get("rates", (1,) * 5))[axis]
     before = 0
@@ -40,12 +40,12 @@ def window(node: KernelNode, axis: int, size: int, out_size: int, kernel: int) -
 
 
 def channels_first(node: KernelNode) -> bool:
-    """Whether channels come before the spatial dimensions."""
+    """Returns whether channels come before the spatial dimensions."""
     return node.attrs.get("data_format") in ("NCHW", "NCDHW")
 
 
 def dilation_windows(node: KernelNode, out: tuple[int, ...]) -> list[Window]:
-    """The windows of a grayscale dilation, or of a gradient of one, whose result has the shape `out`."""
+    """Returns the windows of a grayscale dilation, or of a gradient of one, whose result has the shape `out`."""
     x, filter = node.inputs[0].shape, node.inputs[1].shape
     return [window(node, axis, x[axis], out[axis], filter[axis - 1]) for axis in (1, 2)]
 
@@ -66,17 +66,17 @@ class Convolution:
 
     @classmethod
     def forward(cls: type[Self], node: KernelNode, depthwise: bool = False) -> Self:
-        """The convolution that a node of two inputs computes."""
+        """Returns the convolution that a node of two inputs computes."""
         return cls(node, node.inputs[0], node.inputs[1], node.outputs[0], depthwise)
 
     @classmethod
     def by_input(cls: type[Self], node: KernelNode, depthwise: bool = False) -> Self:
-        """The convolution of whose input a node computes the gradient."""
+        """Returns the convolution of whose input a node computes the gradient."""
         return cls(node, node.outputs[0], node.inputs[1], node.inputs[2], depthwise)
 
     @classmethod
     def by_filter(cls: type[Self], node: KernelNode, depthwise: bool = False) -> Self:
-        """The convolution of whose filter a node computes the gradient."""
+        """Returns the convolution of whose filter a node computes the gradient."""
         return cls(node, node.inputs[0], node.outputs[0], node.inputs[2], depthwise)
 
     @property

@@ -29,7 +29,7 @@ class Diagonals(NamedTuple):
 
 
 def diagonals(node: KernelNode) -> Diagonals:
-    """The diagonals that a node reads or writes."""
+    """Returns the diagonals that a node reads or writes."""
     from timberframe_core.ops.array.diagonal import LEFT_LEFT, diagonal_range, packed_length
 
     if node.op in ("Diag", "DiagPart"):

@@ -87,14 +87,14 @@ class _Operand:
         return Walk(tuple(sizes[a] for a in labels), tuple(self.strides[a] for a in labels))
 
     def copy(self, layout: Sequence[Label], sizes: Sizes, dense: bool) -> Copy:
-        """What brings the operand into this layout; labels that it lacks are summed."""
+        """Returns what brings the operand into this layout; labels that it lacks are summed."""
         summed = [a for a in self.labels if a not in layout]
         direct = dense and self.labels == list(layout) and not self.repeats
         return Copy(self.walk(layout, sizes), self.walk(summed, sizes), direct)
 
 
 def plan_einsum(node: KernelNode, dense: bool = True) -> EinsumPlan:
-    """The plan of an Einsum node. dense: whether products take operands and write the output as they lie."""
+    """Returns the plan of an Einsum node. dense: whether products take operands and write the output as they lie."""
     shapes = [value.shape for value in node.inputs]
     equation = parse_equation(node.attrs["equation"], [len(s) for s in shapes])
     sizes = {label: size or 0 for label, size in label_sizes(equation, shapes).items()}

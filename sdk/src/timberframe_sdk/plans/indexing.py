@@ -16,7 +16,9 @@ MODES = {
 
 
 def gather_sizes(node: KernelNode) -> tuple[int, int, int, int, int]:
-    """Sizes that see params as [batch, outer, limit, inner] and indices as [batch, count]; count comes before inner."""
+    """Returns sizes that see params as [batch, outer, limit, inner] and indices as [batch, count];
+    count comes before inner.
+    """
     params, indices = node.inputs[0], node.inputs[1]
     axis, batch = 0, 0
     if node.op == "GatherV2":
@@ -31,13 +33,15 @@ def gather_sizes(node: KernelNode) -> tuple[int, int, int, int, int]:
 
 
 def tuple_sizes(indices: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, int, int, int]:
-    """How many index tuples there are, their length, the elements of a slice that each names, and how many slices."""
+    """Returns how many index tuples there are, their length, the elements of a slice that each
+    names, and how many slices.
+    """
     depth = indices[-1]
     return math.prod(indices[:-1]), depth, math.prod(target[depth:]), math.prod(target[:depth])
 
 
 def in_tuple_order(message: str) -> str:
-    """A message about an index, its position and the size, for kernels that report one like an index tuple.
+    """Returns a message about an index, its position and the size, for kernels that report one like an index tuple.
 
     Such kernels report the tuple's number, the wrong index, the dimension and its size.
     """
@@ -51,13 +55,13 @@ def update_sizes(node: KernelNode) -> tuple[int, int, int, int]:
 
 
 def has_scalar_update(node: KernelNode) -> bool:
-    """Whether one element updates all of the rows of a ResourceScatter*."""
+    """Returns whether one element updates all of the rows of a ResourceScatter*."""
     variable, indices, updates = node.inputs
     return "Nd" not in node.op and not updates.shape and bool(indices.shape or variable.shape[1:])
 
 
 def sorted_segment_ids(node: KernelNode) -> np.ndarray:
-    """The ids of a Segment*, checked."""
+    """Returns the ids of a Segment*, checked."""
     from timberframe_core.ops.math.segments import check_sorted
 
     ids = node.const(1)
@@ -67,7 +71,7 @@ def sorted_segment_ids(node: KernelNode) -> np.ndarray:
 
 
 def unique_sizes(node: KernelNode) -> tuple[int, tuple[int, int, int]]:
-    """The axis of a Unique*, and sizes that see its input as [outer, count, inner] with `count` items."""
+    """Returns the axis of a Unique*, and sizes that see its input as [outer, count, inner] with `count` items."""
     shape, axis = node.inputs[0].shape, 0
     if len(node.inputs) > 1:
         value = node.const(1)

@@ -46,7 +46,7 @@ def padding_before(node: KernelNode, x: Sizes, y: Sizes) -> tuple[int, ...]:
 
 
 def windows(node: KernelNode, x: Sizes, y: Sizes) -> Windows:
-    """The windows in space over a tensor of shape x that is pooled to y.
+    """Returns the windows in space over a tensor of shape x that is pooled to y.
 
     Where channels come first, each is an image with one. A window of channels is one of rows of an image that has a row
     for each channel; its pixels are images where channels come last, else channels.

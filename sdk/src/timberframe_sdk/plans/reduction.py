@@ -8,13 +8,13 @@ from itertools import groupby
 
 
 def reduction_runs(shape: tuple[int, ...], axes: Collection[int]) -> list[tuple[bool, int]]:
-    """The shape as alternating (is reduced, size) runs; dimensions of size one vanish."""
+    """Returns the shape as alternating (is reduced, size) runs; dimensions of size one vanish."""
     dims = [(i in axes, d) for i, d in enumerate(shape) if d != 1]
     return [(reduced, math.prod(d for _, d in run)) for reduced, run in groupby(dims, key=lambda x: x[0])]
 
 
 def reduction_passes(shape: tuple[int, ...], axes: Collection[int]) -> list[tuple[int, int, int]]:
-    """A reduction as passes over [outer, rows, width], each of which reduces one run of dimensions, the rows.
+    """Returns a reduction as passes over [outer, rows, width], each of which reduces one run of dimensions, the rows.
 
     The longest run comes first, so that later passes read little. There is always a pass, of one row where nothing is
     reduced, and of none where there is nothing to reduce.

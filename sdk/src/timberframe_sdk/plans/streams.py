@@ -42,7 +42,7 @@ Origin = StreamOrigin | SeedOrigin | StateOrigin
 
 
 def stream_origin(node: KernelNode) -> Origin:
-    """Where the numbers of a random op's node start."""
+    """Returns where the numbers of a random op's node start."""
     op = registry.get(node.op)
     if op.stream is not None:
         if node.stream is None:
@@ -57,19 +57,19 @@ def stream_origin(node: KernelNode) -> Origin:
 
 
 def input_index(node: KernelNode, name: str) -> int:
-    """The index of the input of this name among those that a kernel gets."""
+    """Returns the index of the input of this name among those that a kernel gets."""
     names = [a.name for a in registry.get(node.op).inputs]
     return passed_inputs(node).index(names.index(name))
 
 
 def paired_indices(*shapes: tuple[int, ...]) -> np.ndarray:
-    """The indices of the elements of tensors that broadcast together: a row for each element of the result."""
+    """Returns the indices of the elements of tensors that broadcast together: a row for each element of the result."""
     indices = np.broadcast_arrays(*(np.arange(math.prod(s)).reshape(s) for s in shapes))
     return np.stack(indices, -1).reshape(-1, len(shapes))
 
 
 def bounded_batch(node: KernelNode) -> int:
-    """How many numbers of ParameterizedTruncatedNormal share one row of parameters."""
+    """Returns how many numbers of ParameterizedTruncatedNormal share one row of parameters."""
     from timberframe_core.ops.random.stateful import batch_size
 
     return max(1, batch_size([v.shape for v in node.inputs[1:]], node.outputs[0].shape))

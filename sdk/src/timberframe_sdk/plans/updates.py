@@ -26,7 +26,7 @@ class UpdateInputs:
 
 
 def update_inputs(node: KernelNode) -> UpdateInputs:
-    """Which input of an optimizer's node is what."""
+    """Returns which input of an optimizer's node is what."""
     op = registry.get(node.op)
     names = [a.name for a in op.inputs]
     gradient = names.index("delta" if "delta" in names else "grad")
@@ -39,7 +39,7 @@ def update_inputs(node: KernelNode) -> UpdateInputs:
 
 
 def updating_ops(sparse: bool) -> list[tuple[str, tuple[str, ...], int]]:
-    """The ops of dense or of sparse gradients: name, dtypes, and how many tensors each changes."""
+    """Returns the ops of dense or of sparse gradients: name, dtypes, and how many tensors each changes."""
     prefix = "ResourceSparseApply" if sparse else "ResourceApply"
     ops = [(registry.get(name), op.dtypes) for name, op in UPDATE_OPS.items() if name.startswith(prefix)]
     return [(op.name, dtypes, len(op.updates)) for op, dtypes in ops]

@@ -12,7 +12,7 @@ from timberframe_core.plugin.contracts import KernelNode
 
 
 def planned_values(node: KernelNode) -> list[np.ndarray]:
-    """The outputs of an op all of whose inputs, or their shapes, are known when planning."""
+    """Returns the outputs of an op all of whose inputs, or their shapes, are known when planning."""
     op = registry.get(node.op)
     given: list[np.ndarray | None]
     if op.shape_only:
@@ -33,14 +33,15 @@ def range_numbers(node: KernelNode) -> tuple[int | float, int | float]:
 
 
 def one_hot_sizes(node: KernelNode) -> tuple[int, int, int]:
-    """Elements of the indices before the new dimension, after it, and its size."""
+    """Returns elements of the indices before the new dimension, after it, and its size."""
     shape, axis = node.inputs[0].shape, node.attrs["axis"]
     at = len(shape) if axis == -1 else axis
     return math.prod(shape[:at]), math.prod(shape[at:]), node.outputs[0].shape[at]
 
 
 def reverse_sequence_sizes(node: KernelNode) -> tuple[int, int, int, int, int, bool]:
-    """Sizes that see x as [outer, first, middle, second, inner], and whether `first` is the batch and not the sequence.
+    """Returns sizes that see x as [outer, first, middle, second, inner], and whether `first` is the
+    batch and not the sequence.
 
     Raises InvalidArgumentError where one dimension is both.
     """

@@ -30,13 +30,13 @@ class Link(Protocol):
         cancel: sdk.CancelToken | None = None,
         **details: Any,
     ) -> Any:
-        """What the worker answers; raises its errors, in which `who` is the device.
+        """Returns what the worker answers; raises its errors, in which `who` is the device.
 
         cancel: stops the call there and here; for calls that take `run`, the number that it is known by.
         """
 
     def drop(self, number: int) -> None:
-        """Has the worker drop a tensor or an executable, with a later call."""
+        """Makes the worker drop a tensor or an executable, with a later call."""
 
 
 class RemoteArray:
@@ -67,7 +67,7 @@ class RemoteVariable(sdk.Variable):
         return self.device.call(call, name=self.name, dtype=self.dtype.name, **details)
 
     def lease(self) -> sdk.VariableVersion | None:
-        """The version, which the worker never writes over once it is known elsewhere."""
+        """Returns the version, which the worker never writes over once it is known elsewhere."""
         found = self._call("version")
         return None if found is None else _leased(self.device.array(found))
 
@@ -80,7 +80,7 @@ class RemoteVariable(sdk.Variable):
         self._call("commit", tensor=None if version is None else version.array.number)
 
     def close(self) -> None:
-        """The value stays."""
+        """Does nothing: the value stays."""
 
 
 def _leased(array: RemoteArray) -> sdk.VariableVersion:
@@ -133,18 +133,18 @@ class RemoteDevice(sdk.DeviceDefaults):
         return self.link.call(self.spec, call, arrays, cancel, device=self.index, **details)
 
     def ask_clock(self) -> int:
-        """The time by which the worker tells events of traces."""
+        """Returns the time by which the worker tells events of traces."""
         found: int = self.call("clock")
         return found
 
     def clock_offset(self) -> int:
-        """Nanoseconds by which that is ahead of this process's clock: measured, and known for a while."""
+        """Returns nanoseconds by which that is ahead of this process's clock: measured, and known for a while."""
         if self._clock is None or time.monotonic() - self._clock[0] > CLOCK_SECONDS:
             self._clock = time.monotonic(), clock_offset(self.ask_clock)
         return self._clock[1]
 
     def array(self, described: Sequence[Any]) -> RemoteArray:
-        """A tensor that the worker has made: its number, dtype and shape."""
+        """Returns a tensor that the worker has made: its number, dtype and shape."""
         return RemoteArray(self.link, described)
 
     def supports(self, node: sdk.KernelNode) -> Support:

@@ -12,7 +12,7 @@ from timberframe_core.failures import raised
 
 
 def error_header(error: Exception) -> dict[str, Any]:
-    """The message that carries an error: its class, words and node."""
+    """Returns the message that carries an error: its class, words and node."""
     if not isinstance(error, errors.OpError):
         error = errors.UnknownError(raised(error))
     return {"error": [type(error).__name__, str(error), error.node]}

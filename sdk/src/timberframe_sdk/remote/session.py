@@ -41,12 +41,12 @@ class Task:
         self.stores: dict[str, ResourceStore] = {}
 
     def variable(self, key: str, device: Device, dtype: str) -> Variable:
-        """The variable of a name, which may begin with its container: ``container:name``."""
+        """Returns the variable of a name, which may begin with its container: ``container:name``."""
         container = key.partition(":")[0] if ":" in key else ""
         return self.store(container).variables.get(key, device, as_dtype(dtype))
 
     def store(self, container: str) -> ResourceStore:
-        """What sessions share in a container."""
+        """Returns what sessions share in a container."""
         return self.stores.setdefault(container, ResourceStore())
 
     def reset(self, containers: Sequence[str]) -> None:
@@ -101,7 +101,7 @@ class TaskSession:
             self.kept.pop(number, None)
 
     def keep(self, thing: Any) -> int:
-        """The number by which the client knows a tensor or an executable."""
+        """Returns the number by which the client knows a tensor or an executable."""
         number = next(self._ids)
         self.kept[number] = thing
         return number
@@ -173,7 +173,7 @@ class TaskSession:
         return {"made": described, "trace": None if recorded is None else recorded.as_plain()}
 
     def do_clock(self, device: Device) -> int:
-        """The time by which events of traces are told."""
+        """Returns the time by which events of traces are told."""
         return time.perf_counter_ns()
 
     def do_host_call(self, work: Any, *inputs: np.ndarray, device: Device, run: int, kept_bytes: int) -> list[Any]:
@@ -187,7 +187,7 @@ class TaskSession:
         return [x if s else self._described(device.copy_in(x)) for x, s in zip(made, small, strict=True)]
 
     def _begin(self, run: int) -> CancelToken:
-        """What cancels a run while it is here; raises the reason if it was cancelled before."""
+        """Returns what cancels a run while it is here; raises the reason if it was cancelled before."""
         token = CancelToken()
         with self._lock:
             if run in self.cancelled:
@@ -202,7 +202,7 @@ class TaskSession:
         return device.copy_out(self.kept[tensor])
 
     def do_positions(self) -> dict[str, dict[str, list[Any]]]:
-        """The positions of the session's random streams: dtype and value of each part."""
+        """Returns the positions of the session's random streams: dtype and value of each part."""
         return {
             key: {part: [str(np.asarray(x).dtype), np.asarray(x).tolist()] for part, x in position.items()}
             for key, position in self.resources.positions().items()

@@ -20,7 +20,7 @@ class ClosingLink(Link, Protocol):
     """A link that its target closes."""
 
     def close(self) -> None:
-        """Has the worker drop what it keeps for the session."""
+        """Makes the worker drop what it keeps for the session."""
 
 
 class RemoteTarget:
@@ -49,7 +49,7 @@ class RemoteTarget:
         return [*found, *devices_for(self._config)]
 
     def positions(self) -> dict[str, Position]:
-        """The positions of the session's random streams in all workers; a key names the stream and its task."""
+        """Returns the positions of the session's random streams in all workers; a key names the stream and its task."""
         return {
             f"{key} in {_task(link)}": {part: np.array(values, dtype) for part, (dtype, values) in found.items()}
             for link in self.links
@@ -57,7 +57,7 @@ class RemoteTarget:
         }
 
     def set_positions(self, positions: Mapping[str, Position]) -> bool:
-        """Has the random streams of the workers that the session has go on from there; whether to compile again."""
+        """Makes the random streams of the workers that the session has go on from there; whether to compile again."""
         renew = False
         for link in self.links:
             end = f" in {_task(link)}"
@@ -78,13 +78,13 @@ class RemoteTarget:
 
 
 def _task(link: Any) -> str:
-    """The name of a worker's task."""
+    """Returns the name of a worker's task."""
     spec: str = link.devices[0][1]
     return spec.partition("/device:")[0]
 
 
 def settings_of(config: SessionConfig) -> Mapping[str, Any]:
-    """The settings of a session, as plain values that other processes can be sent."""
+    """Returns the settings of a session, as plain values that other processes can be sent."""
     return {f.name: _plain(getattr(config, f.name)) for f in fields(config)}
 
 

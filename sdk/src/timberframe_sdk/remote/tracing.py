@@ -26,7 +26,7 @@ class RecordedEvents:
         self._events.append([name, category, start, end, track, details])
 
     def as_plain(self) -> dict[str, Any]:
-        """What `report` takes: when the run began and ended, and its events."""
+        """Returns what `report` takes: when the run began and ended, and its events."""
         return {"start": self.start, "end": time.perf_counter_ns(), "events": self._events}
 
 
@@ -40,7 +40,7 @@ def report(sink: sdk.TraceSink, recorded: Mapping[str, Any], track: str, nodes: 
 
 
 def clock_offset(ask: Callable[[], int]) -> int:
-    """Nanoseconds by which the clock that `ask` reads is ahead of `time.perf_counter_ns` here.
+    """Returns nanoseconds by which the clock that `ask` reads is ahead of `time.perf_counter_ns` here.
 
     By the quickest of a few pings, wrong by half of what it took at most; 0 where it cannot be told from 0: processes
     of one machine have one clock.

@@ -234,7 +234,7 @@ class WholeCluster:
 
 
 def translate(node: KernelNode, inputs: Sequence[Any]) -> list[np.ndarray]:
-    """The outputs of a node, for a ClusterFunction."""
+    """Returns the outputs of a node, for a ClusterFunction."""
     kind = role(node.op)
     if kind is None:
         return list(compute(node, inputs))

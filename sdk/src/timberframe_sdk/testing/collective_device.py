@@ -94,7 +94,7 @@ class Connections:
         return Task(device.queue, work)
 
     def _exchange(self, x: np.ndarray) -> list[np.ndarray]:
-        """The arrays of all processes, by rank. Of two processes that of the lower rank sends first."""
+        """Returns the arrays of all processes, by rank. Of two processes that of the lower rank sends first."""
         parts, data = {self._rank: x}, np.ascontiguousarray(x).tobytes()
         for rank, link in sorted(self._links.items()):
             if self._rank < rank:

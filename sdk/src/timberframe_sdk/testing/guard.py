@@ -27,7 +27,7 @@ _phases = itertools.count(1)
 
 @cache
 def _bytes() -> np.ndarray:
-    """What guard zones hold, again and again: different bytes everywhere.
+    """Returns what guard zones hold, again and again: different bytes everywhere.
 
     A kernel that reads past its input and writes past its output by the same distance would copy one constant over
     itself.
@@ -36,7 +36,7 @@ def _bytes() -> np.ndarray:
 
 
 def zone_bytes(start: int, count: int) -> np.ndarray:
-    """What guard zones hold at `count` positions from `start` on."""
+    """Returns what guard zones hold at `count` positions from `start` on."""
     start %= _bytes().size
     return np.tile(_bytes(), 1 + (start + count) // _bytes().size)[start : start + count]
 
@@ -45,7 +45,7 @@ _checked = [0]
 
 
 def zones_checked() -> int:
-    """How many guard zones were looked at in this process so far: none, where a device has no mode for that."""
+    """Returns how many guard zones were looked at in this process so far: none, where a device has no mode for that."""
     return _checked[0]
 
 
@@ -97,7 +97,7 @@ class GuardedArray:
 
 
 def fenced(x: np.ndarray, fence: str, alignment: int | None = None) -> np.ndarray:
-    """A dense copy of a host array with one end against an inaccessible page, see GuardedArray."""
+    """Returns a dense copy of a host array with one end against an inaccessible page, see GuardedArray."""
     copied = GuardedArray(x.dtype, x.shape, fence, alignment).array
     np.copyto(copied, x)
     return copied
@@ -117,7 +117,7 @@ class GuardedOutputs:
         self._fenced: list[GuardedArray] = []
 
     def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-        """A tensor between guard zones; one of objects has none, as it holds no bytes of its own."""
+        """Returns a tensor between guard zones; one of objects has none, as it holds no bytes of its own."""
         if dtype.hasobject:
             return self._device.empty(dtype, shape)
         if self.fence:
@@ -147,7 +147,7 @@ class GuardedOutputs:
                 check_zone(now[zone], pattern[zone], "a tensor of the run", where)
 
     def release(self, a: Array, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-        """The same tensor in memory of its own, which outlives the run."""
+        """Returns the same tensor in memory of its own, which outlives the run."""
         copied = self._device.empty(dtype, shape)
         self._device.copy(a, copied)
         return copied

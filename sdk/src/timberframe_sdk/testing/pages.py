@@ -17,7 +17,9 @@ _PROT_NONE = 0
 
 @functools.cache
 def _protector() -> Callable[[int, int], bool] | None:
-    """What makes bytes from an address on inaccessible, and tells whether the system did; None if there is no way."""
+    """Returns what makes bytes from an address on inaccessible, and tells whether the system
+    did; None if there is no way.
+    """
     if sys.platform == "win32":
         change = ctypes.windll.kernel32.VirtualProtect
 
@@ -56,7 +58,7 @@ def close_pages(pages: np.ndarray) -> bool:
 
 
 def place(top: int, nbytes: int, fence: str, alignment: int = 1) -> tuple[int, int]:
-    """Where a tensor begins whose pages begin at `top`, and where the pages of the next one may begin.
+    """Returns where a tensor begins whose pages begin at `top`, and where the pages of the next one may begin.
 
     The tensor's `fence`, its ``start`` or ``end``, lies at a page that holds nothing else: at the end as closely as the
     alignment allows. `top` is a multiple of PAGE, with an empty page before it; another one lies before the result.

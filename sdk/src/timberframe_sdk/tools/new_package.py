@@ -49,7 +49,7 @@ def create(name: str, kind: str, folder: Path, dtypes: Sequence[str] = ()) -> Pa
 
 
 def _holding(dtypes: Sequence[str], kind: str, texts: Mapping[str, str]) -> dict[str, str]:
-    """The files of a template with other dtypes."""
+    """Returns the files of a template with other dtypes."""
     wrong = [d for d in dtypes if d not in DTYPES]
     if wrong:
         raise NewPackageError(f"dtypes {', '.join(wrong)}: must be of {', '.join(DTYPES)}")
@@ -61,7 +61,9 @@ def _holding(dtypes: Sequence[str], kind: str, texts: Mapping[str, str]) -> dict
 
 
 def renamed(text: str, kind: str, name: str) -> str:
-    """A text of a template with another name of the device, in small letters, in capitals and as part of a class."""
+    """Returns a text of a template with another name of the device, in small letters, in
+    capitals and as part of a class.
+    """
     old = f"acme{kind}"
     return text.replace(old, name).replace(old.upper(), name.upper()).replace(old.capitalize(), name.capitalize())
 

@@ -104,7 +104,7 @@ class Connection(HttpToolsProtocol):
         super().shutdown()
 
     def _hand_over(self) -> None:
-        """Has the application answer, as if the head and what there is of the body had only just come."""
+        """Makes the application answer, as if the head and what there is of the body had only just come."""
         self._answer = False
         super().on_headers_complete()
         if self._body:

@@ -103,14 +103,14 @@ NETWORKS: dict[str, Network] = {
 
 
 def names() -> list[str]:
-    """The names that `build` takes."""
+    """Returns the names that `build` takes."""
     return list(NETWORKS)
 
 
 def build(
     name: str, batch: int = 1, *, variables: bool = False, small: bool = False, device: str | None = None
 ) -> Model:
-    """A network for inference, with the same weights and feeds at every call.
+    """Returns a network for inference, with the same weights and feeds at every call.
 
     variables: weights are resource variables instead of constants. small: the same structure with small inputs and few
     channels, for tests. device: where its nodes go; None leaves that to the session. Raises KeyError for another name.
@@ -126,12 +126,14 @@ def build(
 
 
 def training_names() -> list[str]:
-    """The names that `build_training` takes."""
+    """Returns the names that `build_training` takes."""
     return list(training.STEPS)
 
 
 def build_training(name: str, *, small: bool = False, device: str | None = None) -> Model:
-    """A network with its loss and a training step, with the same start and feeds at every call; else as `build`."""
+    """Returns a network with its loss and a training step, with the same start and feeds at
+    every call; else as `build`.
+    """
     made = training.STEPS[name]
     layers = Layers(SEED, variables=True, width=SMALL_WIDTH if small else 1.0)
     shape = made.small if small else made.shape
@@ -142,5 +144,5 @@ def build_training(name: str, *, small: bool = False, device: str | None = None)
 
 
 def training_batch(name: str) -> int:
-    """How many inputs a training step takes."""
+    """Returns how many inputs a training step takes."""
     return training.STEPS[name].shape[0]

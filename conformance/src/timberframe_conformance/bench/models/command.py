@@ -92,7 +92,7 @@ def _file_model(path: Path, device: str, batch: int, sizes: Mapping[str, int]) -
 
 
 def selected(keyword: str, batches: Sequence[int]) -> list[Row]:
-    """An empty row for each network and batch, and for each training step, that the text names.
+    """Returns an empty row for each network and batch, and for each training step, that the text names.
 
     These are those of which a word begins with it, or, where none does, whose name contains it.
     """

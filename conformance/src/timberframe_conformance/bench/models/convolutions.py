@@ -47,7 +47,8 @@ class Figures:
 
     @classmethod
     def of_runs(cls, runs: Sequence[Sequence[float]]) -> Figures:
-        """Seconds of one convolution, of those of all convolutions of the same sizes in each run; NaN for no run.
+        """Returns seconds of one convolution, of those of all convolutions of the same sizes in
+        each run; NaN for no run.
 
         The median is of their mean in each run; the least is the mean of each one's least time.
         """
@@ -115,7 +116,7 @@ class ProfiledPeer:
 
 
 def _onnx_sizes(details: Mapping[str, Any]) -> Sizes:
-    """Images are NCHW, filters OIHW."""
+    """Returns the sizes with images in NCHW and filters in OIHW."""
     filter = next(iter(details["input_type_shape"][1].values()))
     out = next(iter(details["output_type_shape"][0].values()))
     return (out[2], out[3], filter[1], filter[0], filter[2], filter[3])
@@ -134,7 +135,7 @@ def traced_convolutions(graph: tf.Graph, call: Callable[..., Any]) -> dict[Sizes
 
 
 def sizes_of(node: Any) -> Sizes:
-    """The sizes of the convolution that a kernel begins with, of which the last node is given."""
+    """Returns the sizes of the convolution that a kernel begins with, of which the last node is given."""
     while node.type not in OPS:
         node = node.inputs[0].op
     filter, out = node.inputs[1].shape.as_list(), node.outputs[0].shape.as_list()
@@ -153,7 +154,9 @@ def _found(times: Mapping[Sizes, list[list[float]]], sizes: Sizes) -> list[list[
 
 
 def compare(model: Model, call: Callable[..., Any], threads: int) -> tuple[list[Convolution], list[str]]:
-    """The convolutions of a network, in the order in which it has them, and the names of those that one side lacks."""
+    """Returns the convolutions of a network, in the order in which it has them, and the names of
+    those that one side lacks.
+    """
     peer = ProfiledPeer(model, threads)
     ours: dict[Sizes, list[list[float]]] = {}
     for _ in range(WARM_UP):
@@ -202,7 +205,7 @@ HEADER = [
 
 
 def cells(row: Convolution) -> list[str]:
-    """A line of the table."""
+    """Returns a line of the table."""
     device, peer, ratios = row.device, row.onnxruntime, row.ratios
     medians = duration(device.median), duration(peer.median), f"{ratios.median:.2f}x"
     least = duration(device.least), duration(peer.least), f"{ratios.least:.2f}x"
@@ -210,7 +213,7 @@ def cells(row: Convolution) -> list[str]:
 
 
 def described(ratios: Figures) -> str:
-    """A comparison with ONNX Runtime in words."""
+    """Returns a comparison with ONNX Runtime in words."""
     return f"{ratios.median:.2f}x of ONNX Runtime by medians, {ratios.least:.2f}x by least times"
 
 
@@ -225,6 +228,6 @@ def show(rows: list[Convolution], lacking: list[str], console: Console) -> None:
 
 
 def markdown(rows: list[Convolution]) -> str:
-    """The table for documents, in the order of the networks."""
+    """Returns the table for documents, in the order of the networks."""
     lines = [HEADER, ["-"] * len(HEADER), *map(cells, rows)]
     return "\n".join("|" + "|".join(line) + "|" for line in lines) + "\n"

@@ -13,7 +13,7 @@ BLOCKS = (6, 12, 24, 16)
 
 
 def densenet121(layers: Layers, images: Any) -> Any:
-    """Probabilities of the classes."""
+    """Returns probabilities of the classes."""
 
     def activated(x: Any) -> Any:
         return tf.nn.relu(layers.batch_norm(x, EPSILON))

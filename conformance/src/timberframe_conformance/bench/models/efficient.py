@@ -15,7 +15,7 @@ BLOCKS = (
 
 
 def efficientnet_b0(layers: Layers, images: Any) -> Any:
-    """Probabilities of the classes."""
+    """Returns probabilities of the classes."""
     x = layers.conv(pad_for_stride(images, 3), 32, 3, 2, "VALID")
     x = swish(layers.batch_norm(x))
     before = 32
@@ -40,7 +40,7 @@ def _block(layers: Layers, x: Any, before: int, channels: int, size: int, stride
 
 
 def _excited(layers: Layers, x: Any, squeezed: int, expanded: int) -> Any:
-    """Each channel by a factor that follows from the means of all (squeeze and excitation)."""
+    """Returns each channel by a factor that follows from the means of all (squeeze and excitation)."""
     count = int(x.shape[3])
     y = tf.reshape(mean(x), [int(x.shape[0]), 1, 1, count])
     y = swish(layers.conv(y, squeezed, bias=True))

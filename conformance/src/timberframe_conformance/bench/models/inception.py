@@ -13,7 +13,7 @@ BRANCH_GAIN = 0.1
 
 
 def inception_v3(layers: Layers, images: Any) -> Any:
-    """Probabilities of the classes."""
+    """Returns probabilities of the classes."""
 
     def conv(x: Any, filters: int, size: Size = 1, stride: int = 1, padding: str = "SAME") -> Any:
         return tf.nn.relu(layers.batch_norm(layers.conv(x, filters, size, stride, padding), scale=False))
@@ -51,7 +51,7 @@ def inception_v3(layers: Layers, images: Any) -> Any:
 
 
 def xception(layers: Layers, images: Any) -> Any:
-    """Probabilities of the classes."""
+    """Returns probabilities of the classes."""
 
     def separable(x: Any, filters: int, gain: float = 1.0) -> Any:
         return layers.batch_norm(layers.separable(x, filters), gain=gain)

@@ -105,7 +105,9 @@ def _compare(row: Row, results: dict[str, list[np.ndarray]]) -> None:
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> float:
-    """The largest difference of two arrays, of the largest magnitude in them; infinite where they do not compare."""
+    """Returns the largest difference of two arrays, of the largest magnitude in them; infinite
+    where they do not compare.
+    """
     if a.shape != b.shape or not (np.isfinite(a).all() and np.isfinite(b).all()):
         return math.inf
     largest = max(float(np.max(np.abs(a), initial=0)), float(np.max(np.abs(b), initial=0)))
@@ -134,7 +136,7 @@ def interleave(sides: Sequence[Side], effort: Effort) -> dict[str, Spread]:
 
 
 def _warm_up(side: Side, effort: Effort) -> float:
-    """Seconds of the fastest run."""
+    """Returns seconds of the fastest run."""
     side.prepare()
     fastest, end = math.inf, time.perf_counter() + effort.warm_up
     while math.isinf(fastest) or time.perf_counter() < end:
@@ -143,7 +145,7 @@ def _warm_up(side: Side, effort: Effort) -> float:
 
 
 def _samples(side: Side, calls: int, count: int) -> list[float]:
-    """Seconds of each of a number of runs."""
+    """Returns seconds of each of a number of runs."""
     side.prepare()
     settle()
     side.call()

@@ -32,7 +32,7 @@ V3_ACTIVATIONS: dict[str, Activation] = {"relu": tf.nn.relu, "hard_swish": hard_
 
 
 def mobilenet_v1(layers: Layers, images: Any) -> Any:
-    """Probabilities of the classes, by a quarter of the channels."""
+    """Returns probabilities of the classes, by a quarter of the channels."""
 
     def conv(x: Any, filters: int, size: int = 1, stride: int = 1) -> Any:
         y = layers.conv(x, int(filters * V1_MULTIPLIER), size, stride)
@@ -48,7 +48,7 @@ def mobilenet_v1(layers: Layers, images: Any) -> Any:
 
 
 def mobilenet_v2(layers: Layers, images: Any) -> Any:
-    """Probabilities of the classes."""
+    """Returns probabilities of the classes."""
     x = tf.nn.relu6(layers.batch_norm(layers.conv(images, 32, 3, 2)))
     before = 32
     for channels, count, stride, expansion in V2_BLOCKS:
@@ -71,7 +71,7 @@ def _inverted(layers: Layers, x: Any, before: int, channels: int, stride: int, e
 
 
 def mobilenet_v3_small(layers: Layers, images: Any) -> Any:
-    """Probabilities of the classes."""
+    """Returns probabilities of the classes."""
     x = hard_swish(layers.batch_norm(layers.conv(images, 16, 3, 2)))
     before = 16
     for i, (expanded, channels, size, stride, squeezed, activation) in enumerate(V3_BLOCKS):
@@ -93,12 +93,12 @@ def mobilenet_v3_small(layers: Layers, images: Any) -> Any:
 
 
 def divisible(channels: float, divisor: int = 8) -> int:
-    """The nearest multiple that is not more than a tenth below, as the authors round channels."""
+    """Returns the nearest multiple that is not more than a tenth below, as the authors round channels."""
     nearest = max(divisor, int(channels + divisor / 2) // divisor * divisor)
     return nearest + divisor if nearest < 0.9 * channels else nearest
 
 
 def _excited(layers: Layers, x: Any, channels: int) -> Any:
-    """Each channel by a factor that follows from the means of all (squeeze and excitation)."""
+    """Returns each channel by a factor that follows from the means of all (squeeze and excitation)."""
     y = tf.nn.relu(layers.conv(mean(x, keep=True), divisible(channels * 0.25), bias=True))
     return x * hard_sigmoid(layers.conv(y, channels, bias=True))

@@ -15,7 +15,7 @@ GAIN = 0.2
 
 
 def nasnet_mobile(layers: Layers, images: Any) -> Any:
-    """Probabilities of the classes."""
+    """Returns probabilities of the classes."""
     x = layers.batch_norm(layers.conv(images, 32, 3, 2, "VALID"))
     previous = None
     for filters in (FILTERS // 4, FILTERS // 2):
@@ -39,7 +39,7 @@ def _squeezed(layers: Layers, x: Any, filters: int) -> Any:
 
 
 def _separable(layers: Layers, x: Any, filters: int, size: int, stride: int = 1) -> Any:
-    """Two separable convolutions, the first of which may halve the image."""
+    """Returns two separable convolutions, the first of which may halve the image."""
     y = tf.nn.relu(x)
     if stride == 2:
         y = layers.separable(pad_for_stride(y, size), filters, size, 2, "VALID")
@@ -49,7 +49,7 @@ def _separable(layers: Layers, x: Any, filters: int, size: int, stride: int = 1)
 
 
 def _adjusted(layers: Layers, previous: Any, x: Any, filters: int) -> Any:
-    """The cell before last in the shape of the last one."""
+    """Returns the cell before last in the shape of the last one."""
     if previous is None:
         return x
     if previous.shape[1] != x.shape[1]:
@@ -63,7 +63,7 @@ def _adjusted(layers: Layers, previous: Any, x: Any, filters: int) -> Any:
 
 
 def _normal(layers: Layers, x: Any, previous: Any, filters: int) -> Any:
-    """A cell that keeps the image's size."""
+    """Returns a cell that keeps the image's size."""
     p, h = _adjusted(layers, previous, x, filters), _squeezed(layers, x, filters)
     pooled = avg_pool(p, 3, 1, "SAME")
     return join(
@@ -77,7 +77,7 @@ def _normal(layers: Layers, x: Any, previous: Any, filters: int) -> Any:
 
 
 def _reduction(layers: Layers, x: Any, previous: Any, filters: int) -> Any:
-    """A cell that halves the image."""
+    """Returns a cell that halves the image."""
     p, h = _adjusted(layers, previous, x, filters), _squeezed(layers, x, filters)
     padded = pad_for_stride(h, 3)
     first = _separable(layers, h, filters, 5, 2) + _separable(layers, p, filters, 7, 2)

@@ -66,7 +66,9 @@ class _Event:
 
 
 def peaks_of(target: Any, threads: int, cleared: dict[str, str], given: tuple[float, float] | None = None) -> Figures:
-    """What the machine can do with so many threads, with the device's instruction set; or what the caller says."""
+    """Returns what the machine can do with so many threads, with the device's instruction
+    set; or what the caller says.
+    """
     figures = Figures(target.spec, cleared, threads, host=target.device.host_memory, given_peaks=given)
     if figures.host and given is None:
         figures.copy_rate = peaks.copy_rate(peaks.CACHED_BYTES, threads)
@@ -77,7 +79,7 @@ def peaks_of(target: Any, threads: int, cleared: dict[str, str], given: tuple[fl
 
 
 def describe_peaks(figures: Figures) -> str:
-    """What the roofline is drawn from."""
+    """Returns what the roofline is drawn from."""
     if figures.given_peaks or not figures.host:
         return peaks_text(figures)
     rate = figures.multiply_add_rate
@@ -107,7 +109,7 @@ def _seconds(call: Callable[[], Any]) -> float:
 
 
 def _by_kernel(events: Iterable[Mapping[str, Any]]) -> dict[Key, list[Mapping[str, Any]]]:
-    """The events of nodes, by op and kernel. What is prepared once for all runs is left out."""
+    """Returns the events of nodes, by op and kernel. What is prepared once for all runs is left out."""
     found: dict[Key, list[Mapping[str, Any]]] = {}
     for event in events:
         details = event.get("args", {})

@@ -14,7 +14,7 @@ Step = Callable[..., Sequence[Any]]
 
 
 def lstm(layers: Layers, x: Any, units: int = 64) -> Any:
-    """The outputs of all steps [batch, steps, units] for inputs [batch, steps, inputs]."""
+    """Returns the outputs of all steps [batch, steps, units] for inputs [batch, steps, inputs]."""
     width = layers.channels(units)
     kernel, recurrent = (_weights(layers, rows, 4 * width) for rows in (int(x.shape[2]), width))
     bias = layers.bias(4 * width)
@@ -29,7 +29,7 @@ def lstm(layers: Layers, x: Any, units: int = 64) -> Any:
 
 
 def gru(layers: Layers, x: Any, units: int = 64) -> Any:
-    """The outputs of all steps [batch, steps, units]; the reset gate acts after the product, as in cuDNN."""
+    """Returns the outputs of all steps [batch, steps, units]; the reset gate acts after the product, as in cuDNN."""
     width = layers.channels(units)
     kernel, recurrent = (_weights(layers, rows, 3 * width) for rows in (int(x.shape[2]), width))
     biases = layers.bias(3 * width), layers.bias(3 * width)
@@ -49,7 +49,7 @@ def _weights(layers: Layers, rows: int, columns: int) -> Any:
 
 
 def _scan(step: Step, x: Any, widths: Sequence[int]) -> Any:
-    """The first state after each step, from states of zeros of these widths."""
+    """Returns the first state after each step, from states of zeros of these widths."""
     batch, steps, _ = (int(d) for d in x.shape)
     rows = tf.TensorArray(tf.float32, steps).unstack(tf.transpose(x, [1, 0, 2]))
     outputs = tf.TensorArray(tf.float32, steps, element_shape=[batch, widths[0]])

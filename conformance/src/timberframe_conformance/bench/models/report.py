@@ -51,7 +51,7 @@ class Results:
         return [row for row in self.rows if row.failed]
 
     def to_dict(self) -> dict[str, Any]:
-        """The results as JSON holds them; times in seconds."""
+        """Returns the results as JSON holds them; times in seconds."""
         return {
             "device": self.device,
             "environment": {**environment(), "cleared": self.cleared, "peers": _versions()},
@@ -112,7 +112,7 @@ def cells(rows: Sequence[Row], kind: str) -> tuple[list[str], list[list[str]]]:
 
 
 def _time(spread: Spread) -> str:
-    """The median, and half of the distance between the quartiles."""
+    """Returns the median, and half of the distance between the quartiles."""
     return f"{duration(spread.median)} ±{50 * (spread.upper - spread.lower) / spread.median:.0f}%"
 
 
@@ -134,7 +134,7 @@ def show(results: Results, console: Console) -> None:
 
 
 def aligned(header: list[str], lines: list[list[str]], left: int = 1) -> str:
-    """A table as text, `left` columns aligned to the left; a terminal or file of any width shows all of it."""
+    """Returns a table as text, `left` columns aligned to the left; a terminal or file of any width shows all of it."""
     widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
     rows = [
         "  ".join(
@@ -164,7 +164,7 @@ def _notes(results: Results, console: Console) -> None:
 
 
 def markdown(results: Results) -> str:
-    """The tables for documents."""
+    """Returns the tables for documents."""
     parts = []
     for kind in SIDES:
         rows = [row for row in results.rows if row.kind == kind and row.times]

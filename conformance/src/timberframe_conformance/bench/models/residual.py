@@ -16,7 +16,7 @@ BRANCH_GAIN = 0.2
 
 
 def resnet50(layers: Layers, images: Any) -> Any:
-    """Probabilities of the classes."""
+    """Returns probabilities of the classes."""
     x = layers.conv(pad(images, 3, 3), 64, 7, 2, "VALID", bias=True)
     x = tf.nn.relu(layers.batch_norm(x, EPSILON))
     x = max_pool(pad(x, 1, 1), 3, 2)
@@ -27,7 +27,7 @@ def resnet50(layers: Layers, images: Any) -> Any:
 
 
 def bottleneck(layers: Layers, x: Any, channels: int, stride: int, project: bool) -> Any:
-    """A 1x1, a 3x3 and a 1x1 convolution plus a shortcut, which is a convolution if shapes change."""
+    """Returns a 1x1, a 3x3 and a 1x1 convolution plus a shortcut, which is a convolution if shapes change."""
     shortcut = x
     if project:
         shortcut = layers.batch_norm(layers.conv(x, EXPANSION * channels, 1, stride, bias=True), EPSILON)

@@ -48,7 +48,7 @@ class Side:
 
 
 def installed(peers: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Those peers that can be imported, and why the others are left out."""
+    """Returns those peers that can be imported, and why the others are left out."""
     return find_peers(peers, PEERS, "runs no models", lambda peer: absent_modules(NEEDED[peer]))
 
 
@@ -79,13 +79,15 @@ class Sides:
             yield ONNXRUNTIME, lambda: self._onnxruntime(frozen)
 
     def training(self, model: Model, peers: Sequence[str]) -> Iterator[tuple[str, Callable[[], Side]]]:
-        """The same for a training step."""
+        """Yields the same for a training step."""
         yield DEVICE, lambda: _trainer(DEVICE, self._session(model.graph), model)
         if TENSORFLOW in peers:
             yield TENSORFLOW, lambda: self._tensorflow(model, TENSORFLOW)
 
     def device_call(self, model: Model) -> Callable[..., Any]:
-        """A run of the network, or a training step, on the device; it takes the keyword arguments of `Session.run`."""
+        """Returns a run of the network, or a training step, on the device; it takes the keyword
+        arguments of `Session.run`.
+        """
         if model.step is None:
             return self._ours(model).call
         side = _trainer(DEVICE, self._session(model.graph), model)
@@ -105,7 +107,7 @@ class Sides:
         return _runner(DEVICE, self._session(model.graph), model.fetches, dict(model.feeds))
 
     def _saved(self, model: Model) -> Side:
-        """The network as a SavedModel, written and loaded again."""
+        """Returns the network as a SavedModel, written and loaded again."""
         inputs = {t.op.name: t for t in model.feeds}
         outputs = {t.op.name: t for t in model.fetches}
         with tempfile.TemporaryDirectory() as folder:
@@ -167,7 +169,7 @@ def _trainer(name: str, session: Any, model: Model, by_name: bool = False) -> Si
 
 
 def _peers_graph(model: Model) -> Any:
-    """The exported GraphDef as TensorFlow's message, without our devices' names."""
+    """Returns the exported GraphDef as TensorFlow's message, without our devices' names."""
     message = import_tensorflow().GraphDef.FromString(model.graph.as_graph_def().SerializeToString())
     for node in [*message.node, *(node for f in message.library.function for node in f.node_def)]:
         node.device = ""
@@ -175,7 +177,7 @@ def _peers_graph(model: Model) -> Any:
 
 
 def as_onnx(model: Model) -> bytes:
-    """The network as tf2onnx translates it."""
+    """Returns the network as tf2onnx translates it."""
     import_tensorflow()
     tf2onnx: Any = importlib.import_module("tf2onnx")
     logging.getLogger("tf2onnx").setLevel(logging.ERROR)

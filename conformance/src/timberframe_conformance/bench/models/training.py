@@ -34,7 +34,7 @@ class Step:
     momentum: bool = False
 
     def build(self, layers: Layers, rng: np.random.Generator, shape: Shape) -> Built:
-        """The network, cross entropy with random classes, and the update."""
+        """Returns the network, cross entropy with random classes, and the update."""
         values = rng.standard_normal(shape, np.float32)
         inputs = tf.placeholder(tf.float32, shape, name="input0")
         labels = tf.placeholder(tf.int32, [shape[0]], name="input1")
@@ -61,7 +61,7 @@ def _lstm(layers: Layers, x: Any) -> Any:
 
 
 def _residual(layers: Layers, images: Any) -> Any:
-    """A first convolution and two blocks of ResNet-50, which normalise by their batch."""
+    """Returns a first convolution and two blocks of ResNet-50, which normalise by their batch."""
     x = tf.nn.relu(_batch_norm(layers, layers.conv(images, BLOCK_CHANNELS, 3, 2)))
     for _ in range(2):
         x = _bottleneck(layers, max_pool(x, 3, 1, "SAME"), BLOCK_CHANNELS)

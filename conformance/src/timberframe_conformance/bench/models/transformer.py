@@ -26,7 +26,7 @@ class Sizes:
 
 
 def bert(layers: Layers, tokens: Any, mask: Any, segments: Any, sizes: Sizes) -> Any:
-    """The pooled vector of each text. tokens, mask, segments: int32 [batch, length]."""
+    """Returns the pooled vector of each text. tokens, mask, segments: int32 [batch, length]."""
     batch, length = (int(d) for d in tokens.shape)
     width = layers.channels(sizes.width)
 

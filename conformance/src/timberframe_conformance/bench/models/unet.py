@@ -31,7 +31,7 @@ def unet(layers: Layers, images: Any) -> Any:
 
 
 def _doubled(layers: Layers, x: Any, skip: Any) -> Any:
-    """A transposed convolution of size and stride 2 to the shape of the images to be joined."""
+    """Returns a transposed convolution of size and stride 2 to the shape of the images to be joined."""
     shape = [int(d) for d in skip.shape]
     before = int(x.shape[3])
     weights = layers.filters([2, 2, shape[3], before], before)

@@ -24,7 +24,7 @@ def _wider(x: np.ndarray) -> Any:
 
 
 def as_list(x: np.ndarray) -> Any:
-    """The values as nested lists of Python numbers, if these determine the shape."""
+    """Returns the values as nested lists of Python numbers, if these determine the shape."""
     # An empty list does not show the inner sizes, which TensorFlow does not infer either.
     return x.tolist() if x.size and x.dtype.kind != "V" else x
 

@@ -56,7 +56,7 @@ def graph_def(s: Subject) -> int:
 
 
 def carried(built: Built, message: Any) -> Built:
-    """The graph of a message, with the fetches, feeds and initializers of the one that it was written from."""
+    """Returns the graph of a message, with the fetches, feeds and initializers of the one that it was written from."""
     graph = tf.Graph()
     with graph.as_default():
         tf.import_graph_def(message, name="")

@@ -61,7 +61,7 @@ def slopes(s: Subject) -> int:
 
 
 def _at_own_kink(s: Subject) -> bool:
-    """Whether a weighted logistic loss has a logit of 0.
+    """Returns whether a weighted logistic loss has a logit of 0.
 
     There its gradient is TensorFlow's, the sum of those of Relu and Abs at 0, which is no slope.
     """
@@ -158,7 +158,7 @@ class Noise:
 
 
 def _between(ys: Sequence[Any], x: Any) -> list[Any]:
-    """The operations on the paths from x to ys."""
+    """Returns the operations on the paths from x to ys."""
     depends: dict[Any, bool] = {}
 
     def reaches(t: Any) -> bool:
@@ -176,7 +176,9 @@ def _between(ys: Sequence[Any], x: Any) -> list[Any]:
 
 
 def _has_slope(op: Any, graph: Any) -> bool:
-    """Whether an op's gradient is the derivative of its reference; for those in DIVIDED only where no factor is 0."""
+    """Returns whether an op's gradient is the derivative of its reference; for those in DIVIDED
+    only where no factor is 0.
+    """
     inside = [inner for name in functions_of(op) for inner in graph.find_function(name).get_operations()]
     if any(inner.type in DIVIDED or not _has_slope(inner, graph) for inner in inside):
         return False

@@ -79,7 +79,7 @@ def tensorflow(s: Subject) -> int:
 
 
 def _run(s: Subject, text: bytes) -> tuple[bytes, list[Any]]:
-    """The graph as TensorFlow writes it again, and its results.
+    """Returns the graph as TensorFlow writes it again, and its results.
 
     Nodes run as they are: optimizers of graphs have defects of their own, such as an Add in place of a FusedBatchNormV3
     whose other outputs are used. The feeds are copies: InplaceAdd writes into the memory of what is fed.

@@ -25,7 +25,7 @@ _Change = Callable[[random.Random, Table, bytes], None]
 
 
 def _entry(rng: random.Random, table: Table, data: bytes) -> None:
-    """Another field of an entry."""
+    """Writes another field of an entry."""
     row = pick(rng, [r for r in table.rows if r.key])
     proto = parsed(BundleEntryProto, row.value)
     _ENTRY[rng.choice(list(_ENTRY))](rng, proto)
@@ -115,7 +115,7 @@ def _blocks(rng: random.Random, table: Table, data: bytes) -> None:
 
 
 def _compression(rng: random.Random, table: Table, data: bytes) -> None:
-    """A compressed block, and one in which a length or an offset is another."""
+    """Writes a compressed block, and one in which a length or an offset is another."""
     table.compressed = True
     for _ in range(rng.randrange(4)):
         table.damage.append((rng.choice([0, 1, 2, rng.randrange(10**6)]), rng.choice([1, 2, 4, 0x40, 0x80, 0xFF])))
@@ -127,7 +127,7 @@ _CHANGES: Sequence[_Change] = (
 
 
 def damaged_table(rng: random.Random) -> bytes:
-    """An index file with one to three things changed before its checksums were computed."""
+    """Returns an index file with one to three things changed before its checksums were computed."""
     rows, data = bundle_rows()
     table = Table(rows)
     for _ in range(rng.choice([1, 1, 2, 3])):

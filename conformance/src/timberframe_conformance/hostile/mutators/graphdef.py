@@ -28,7 +28,7 @@ def _ops() -> tuple[OpDef, ...]:
 
 
 def _nodes(rng: random.Random, graph: Any) -> Any:
-    """The nodes of the graph, or of one of its functions."""
+    """Returns the nodes of the graph, or of one of its functions."""
     lists = [f.node_def for f in graph.library.function if len(f.node_def)]
     return graph.node if not lists or rng.random() < 0.6 else rng.choice(lists)
 
@@ -38,7 +38,7 @@ def _node(rng: random.Random, graph: Any) -> Any:
 
 
 def _with_inputs(rng: random.Random, graph: Any) -> tuple[Any, Any]:
-    """A node that has inputs, and its list of nodes."""
+    """Returns a node that has inputs, and its list of nodes."""
     nodes = _nodes(rng, graph)
     return pick(rng, [n for n in nodes if len(n.input)]), nodes
 
@@ -71,7 +71,7 @@ def _rename_node(rng: random.Random, graph: Any) -> None:
 
 
 def _other_op(rng: random.Random, graph: Any) -> None:
-    """Another op, with the same attrs if possible: such a node reaches more code than one with wrong attrs."""
+    """Writes another op, with the same attrs if possible: such a node reaches more code than one with wrong attrs."""
     node = _node(rng, graph)
     attrs = {key for key in node.attr if not key.startswith("_")}
     alike = [op.name for op in _ops() if set(op.attrs) == attrs and op.name != node.op]
@@ -97,7 +97,9 @@ def _swap_inputs(rng: random.Random, graph: Any) -> None:
 
 
 def _other_input(rng: random.Random, graph: Any) -> None:
-    """An input from anywhere: earlier, later (a cycle), from the node itself, of a wrong number, or from nowhere."""
+    """Writes an input from anywhere: earlier, later (a cycle), from the node itself, of a
+    wrong number, or from nowhere.
+    """
     node, nodes = _with_inputs(rng, graph)
     source = rng.choice([pick(rng, nodes).name] * 4 + [node.name, "nowhere"])
     suffix = rng.choice(["", "", ":0", ":1", ":2", ":99", f":{2**64}", ":x", ":y:0", ":\u00b2"])
@@ -105,7 +107,7 @@ def _other_input(rng: random.Random, graph: Any) -> None:
 
 
 def _borrowed_input(rng: random.Random, graph: Any) -> None:
-    """The inputs of another node of the same graph."""
+    """Writes the inputs of another node of the same graph."""
     node, nodes = _with_inputs(rng, graph)
     other = pick(rng, [n for n in nodes if len(n.input)])
     node.input[rng.randrange(len(node.input))] = pick(rng, other.input)
@@ -133,7 +135,7 @@ def _change_constant(rng: random.Random, graph: Any) -> None:
 
 
 def _borrowed_attr(rng: random.Random, graph: Any) -> None:
-    """The attr of another node."""
+    """Writes the attr of another node."""
     nodes = _nodes(rng, graph)
     key = pick(rng, sorted({key for n in nodes for key in n.attr}))
     holders = [n for n in nodes if key in n.attr]
@@ -146,7 +148,7 @@ def _extra_attr(rng: random.Random, graph: Any) -> None:
 
 
 def _other_dtype(rng: random.Random, graph: Any) -> None:
-    """One dtype in place of another everywhere, so that the graph stays consistent and reaches more code."""
+    """Writes one dtype in place of another everywhere, so that the graph stays consistent and reaches more code."""
     lists = [graph.node, *(f.node_def for f in graph.library.function)]
     attrs = [a for nodes in lists for n in nodes for a in n.attr.values() if a.WhichOneof("value") == "type"]
     old = pick(rng, sorted({a.type for a in attrs}))
@@ -164,7 +166,7 @@ def _other_dtype(rng: random.Random, graph: Any) -> None:
 
 
 def _other_size(rng: random.Random, graph: Any) -> None:
-    """An attr that counts something."""
+    """Writes an attr that counts something."""
     nodes = [n for n in _nodes(rng, graph) if any(a.WhichOneof("value") == "i" for a in n.attr.values())]
     node = pick(rng, nodes)
     key = pick(rng, sorted(k for k, a in node.attr.items() if a.WhichOneof("value") == "i"))
@@ -190,7 +192,7 @@ def _versions(rng: random.Random, graph: Any) -> None:
 
 
 def _unknown_sizes(rng: random.Random, graph: Any) -> None:
-    """A placeholder that promises another shape than its readers expect."""
+    """Writes a placeholder that promises another shape than its readers expect."""
     node = pick(rng, [n for n in _nodes(rng, graph) if "shape" in n.attr])
     shape = node.attr["shape"].shape
     shape.Clear()
@@ -199,7 +201,7 @@ def _unknown_sizes(rng: random.Random, graph: Any) -> None:
 
 
 def _insert_node(rng: random.Random, graph: Any) -> None:
-    """A node of an op of one input between two others."""
+    """Writes a node of an op of one input between two others."""
     node, nodes = _with_inputs(rng, graph)
     at = rng.randrange(len(node.input))
     text = node.input[at]

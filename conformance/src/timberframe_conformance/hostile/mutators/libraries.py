@@ -29,7 +29,7 @@ def _rename_function(rng: random.Random, graph: Any) -> None:
 
 
 def _other_body(rng: random.Random, graph: Any) -> None:
-    """The body of one function under the name of another."""
+    """Writes the body of one function under the name of another."""
     one, other = _function(rng, graph), FunctionDef()
     other.CopyFrom(_function(rng, graph))
     other.signature.name = one.signature.name
@@ -37,13 +37,13 @@ def _other_body(rng: random.Random, graph: Any) -> None:
 
 
 def _calls(graph: Any) -> list[Any]:
-    """All attrs that name functions."""
+    """Returns all attrs that name functions."""
     lists = [graph.node, *(f.node_def for f in graph.library.function)]
     return [a for nodes in lists for n in nodes for a in n.attr.values() if a.WhichOneof("value") == "func"]
 
 
 def _other_callee(rng: random.Random, graph: Any) -> None:
-    """A call of another function: of wrong types, of one that calls it (recursion), or of none."""
+    """Writes a call of another function: of wrong types, of one that calls it (recursion), or of none."""
     names = [f.signature.name for f in graph.library.function]
     pick(rng, _calls(graph)).func.name = rng.choice([*names, *names, "missing", ""])
 
@@ -109,7 +109,7 @@ def _stateful(rng: random.Random, graph: Any) -> None:
 
 
 def _deep(rng: random.Random, graph: Any) -> None:
-    """A chain of functions, each of which calls the next one, at times twice."""
+    """Writes a chain of functions, each of which calls the next one, at times twice."""
     depth, twice = rng.choice(DEPTHS), rng.random() < 0.3
     for i in range(depth):
         function = graph.library.function.add()

@@ -29,7 +29,7 @@ def _drop_collection(rng: random.Random, meta: Any) -> None:
 
 
 def _other_collection(rng: random.Random, meta: Any) -> None:
-    """The items of one collection under the name of another one."""
+    """Writes the items of one collection under the name of another one."""
     keys = sorted(meta.collection_def)
     meta.collection_def[pick(rng, [*keys, "trainable_variables", "global_step", "new"])].CopyFrom(
         meta.collection_def[pick(rng, keys)]
@@ -53,7 +53,7 @@ def _collection_items(rng: random.Random, meta: Any) -> None:
 
 
 def _variable_def(rng: random.Random, meta: Any) -> None:
-    """A VariableDef that names other parts of the graph."""
+    """Writes a VariableDef that names other parts of the graph."""
     keys = [
         k for k, c in sorted(meta.collection_def.items()) if "variables" in k and c.WhichOneof("kind") == "bytes_list"
     ]

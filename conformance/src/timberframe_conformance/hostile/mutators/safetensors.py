@@ -21,7 +21,7 @@ def _odd(rng: random.Random) -> Any:
 
 
 def _change(rng: random.Random, value: Any) -> Any:
-    """The same JSON value with one part changed."""
+    """Returns the same JSON value with one part changed."""
     if isinstance(value, dict) and value and rng.random() < 0.9:
         key = pick(rng, sorted(value))
         kind = rng.randrange(8)
@@ -45,7 +45,7 @@ def _change(rng: random.Random, value: Any) -> Any:
 
 
 def _header(rng: random.Random, raw: bytes) -> bytes:
-    """Another header of a safetensors file, the length in front being right."""
+    """Returns another header of a safetensors file, the length in front being right."""
     try:
         (length,) = struct.unpack_from("<Q", raw)
         header = json.loads(raw[8 : 8 + length])
@@ -69,5 +69,5 @@ _SAFETENSORS: Sequence[Callable[[random.Random, bytes], bytes]] = (
 
 
 def change_safetensors(rng: random.Random, raw: bytes) -> bytes:
-    """Another content of a safetensors file."""
+    """Returns another content of a safetensors file."""
     return rng.choice(_SAFETENSORS)(rng, raw)

@@ -41,7 +41,7 @@ DTYPES = (*sorted({d.number for d in dtypes.BY_NAME.values()}), 0, -1, 27, 99, 2
 
 
 def parsed(kind: Any, raw: bytes) -> Any:
-    """The message; NothingToChangeError where an earlier change has left none."""
+    """Returns the message; NothingToChangeError where an earlier change has left none."""
     message = kind()
     try:
         message.ParseFromString(raw)
@@ -51,21 +51,21 @@ def parsed(kind: Any, raw: bytes) -> Any:
 
 
 def pick(rng: random.Random, items: Sequence[Any]) -> Any:
-    """One of the items; NothingToChangeError where there is none."""
+    """Returns one of the items; NothingToChangeError where there is none."""
     if not items:
         raise NothingToChangeError
     return items[rng.randrange(len(items))]
 
 
 def change_integer(rng: random.Random, value: int, bits: int = 64) -> int:
-    """A number near the value, or at a limit of its type."""
+    """Returns a number near the value, or at a limit of its type."""
     new = rng.choice([value + 1, value - 1, -value, value * 2, *SIZES])
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
     return min(max(new, low), high)
 
 
 def change_shape(rng: random.Random, shape: Any) -> None:
-    """Another shape in a TensorShapeProto."""
+    """Writes another shape in a TensorShapeProto."""
     kind = rng.randrange(6)
     if kind == 0 and shape.dim:
         pick(rng, shape.dim).size = rng.choice(SIZES)
@@ -91,7 +91,7 @@ _SIGNED = {"int_val": 32, "int64_val": 64, "half_val": 32}
 
 
 def change_tensor(rng: random.Random, tensor: Any) -> None:
-    """Another dtype, shape or content in a TensorProto."""
+    """Writes another dtype, shape or content in a TensorProto."""
     kind = rng.randrange(5)
     if kind == 0:
         tensor.dtype = rng.choice(DTYPES)
@@ -142,7 +142,9 @@ def _value(rng: random.Random, field: str) -> Any:
 
 
 def change_bytes(rng: random.Random, data: bytes) -> bytes:
-    """Bytes with one change: a bit flipped, bytes cut, removed, repeated or inserted, or a number at its limit."""
+    """Returns bytes with one change: a bit flipped, bytes cut, removed, repeated or inserted,
+    or a number at its limit.
+    """
     raw = bytearray(data)
     at, length = rng.randrange(len(raw) + 1), rng.choice([1, 1, 2, 4, 8, 64])
     kind = rng.randrange(7)
@@ -166,7 +168,7 @@ def change_bytes(rng: random.Random, data: bytes) -> bytes:
 
 
 def _list_attr(rng: random.Random, attr: Any) -> None:
-    """A list with an element more, fewer, or another."""
+    """Writes a list with an element more, fewer, or another."""
     lists = [name for name in ("s", "i", "f", "b", "type", "shape", "tensor", "func") if len(getattr(attr.list, name))]
     name = pick(rng, lists) if lists else rng.choice(["i", "s", "type"])
     values = getattr(attr.list, name)
@@ -199,7 +201,7 @@ _SCALARS: Mapping[str, Callable[[random.Random], Any]] = {
 
 
 def change_attr(rng: random.Random, attr: Any) -> None:
-    """Another value in an AttrValue, at times of another kind."""
+    """Writes another value in an AttrValue, at times of another kind."""
     held = attr.WhichOneof("value")
     if held is None or rng.random() < 0.1:
         held = rng.choice([*_SCALARS, "shape", "tensor", "list", "func"])

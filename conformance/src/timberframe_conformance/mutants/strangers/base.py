@@ -63,7 +63,9 @@ class Stranger(Mutant):
         return tuple(p.op for p in self.covers) or ((self.op,) if self.op else ())
 
     def build(self, node: KernelNode) -> Callable[..., Any]:
-        """The builder of its kernel: the bug computes in the device's queue, on elements of the device's memory."""
+        """Returns the builder of its kernel: the bug computes in the device's queue, on
+        elements of the device's memory.
+        """
         state: dict[str, Any] = {}
         device: Any = node.device
 
@@ -108,7 +110,7 @@ class Stranger(Mutant):
             target.forget()
 
     def _in_the_driver(self, host: Host) -> Iterator[Target]:
-        """The host whose driver or kernels have the bug from the beginning."""
+        """Yields the host whose driver or kernels have the bug from the beginning."""
         host.close()
         with Replacements() as replacements:
             self.bug(replacements, host)

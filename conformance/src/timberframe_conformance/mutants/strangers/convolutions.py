@@ -18,12 +18,15 @@ _window_of: dict[Any, Any] = {}
 
 
 def _last(c: Call) -> bool:
-    """Whether channels are the last dimension."""
+    """Returns whether channels are the last dimension."""
     return str(c.attrs.get("data_format", "NHWC")) == "NHWC"
 
 
 def _other_side(c: Call, reverse: tuple[int, ...]) -> Any:
-    """The result with the odd pixel of SAME padding in front. reverse: the inputs that have the window's dimensions."""
+    """Returns the result with the odd pixel of SAME padding in front.
+
+    reverse: the inputs that have the window's dimensions.
+    """
     space = (1, 2) if _last(c) else (2, 3)
     inputs = [np.flip(x, space if i == 0 else (0, 1)) if i in reverse else x for i, x in enumerate(c.inputs)]
     return np.flip(c.reference(*inputs)[0], space) if c.attrs["padding"] == "SAME" else c.true

@@ -30,7 +30,7 @@ class Now:
 
 
 def _second_queue(r: Replacements, host: Any, name: str, run: Any) -> None:
-    """Has a method of the host's queue use another queue."""
+    """Makes a method of the host's queue use another queue."""
     queue = host.part("driver").Queue
     others: dict[int, Any] = {}
 

@@ -27,11 +27,11 @@ class Host:
     load: Callable[[], ModuleType]
 
     def part(self, name: str) -> Any:
-        """A module of its package, such as `driver`."""
+        """Returns a module of its package, such as `driver`."""
         return importlib.import_module(f"{self.load().__package__}.{name}")
 
     def open(self) -> Target:
-        """The device, made now if need be; NoSuchDeviceError where its hardware or driver is absent."""
+        """Returns the device, made now if need be; NoSuchDeviceError where its hardware or driver is absent."""
         generation, target = _opened.get(self.type, (-1, None))
         if target is None or generation != loader.registry.generation:
             try:
@@ -44,7 +44,7 @@ class Host:
         return target
 
     def close(self) -> None:
-        """Has the next `open` make another device."""
+        """Makes the next `open` make another device."""
         if _opened.pop(self.type, None) is not None:
             loader.registry.remove(self.type)
 

@@ -13,7 +13,7 @@ OPENCL: dict[str, Any] = {"host": "opencl"}
 
 
 def _source(r: Replacements, host: Any, old: str, new: str, only: str = "") -> None:
-    """Has a text in all kernel sources that contain `only` replaced before they are compiled."""
+    """Replaces a text in all kernel sources that contain `only` before they are compiled."""
 
     def make(build: Any) -> Any:
         def changed(self: Any, source: str, name: str) -> Any:

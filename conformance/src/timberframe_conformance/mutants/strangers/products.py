@@ -15,13 +15,13 @@ _packed: dict[Any, np.ndarray] = {}
 
 
 def _factors(c: Call) -> tuple[np.ndarray, np.ndarray]:
-    """The matrices as they are multiplied."""
+    """Returns the matrices as they are multiplied."""
     a, b = c.inputs
     return a.T if c.attrs["transpose_a"] else a, b.T if c.attrs["transpose_b"] else b
 
 
 def _narrow_sum(c: Call) -> np.ndarray:
-    """The product added up in its own dtype."""
+    """Returns the product added up in its own dtype."""
     a, b = _factors(c)
     total = np.zeros((a.shape[0], b.shape[1]), a.dtype)
     with np.errstate(all="ignore"):

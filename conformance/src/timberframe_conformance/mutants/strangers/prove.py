@@ -49,7 +49,7 @@ def _first_failure(proof: Proof, mutant: Stranger, target: Target) -> Result | N
 
 
 def cases_of(mutant: Stranger, target: Target) -> Iterator[Case]:
-    """The cases of the mutant's level that may notice it, those of the suite about its part first.
+    """Yields the cases of the mutant's level that may notice it, those of the suite about its part first.
 
     Of the last level, which no network asks for, those of the mutant's ops and of what programs are kept by.
     """
@@ -66,7 +66,9 @@ def cases_of(mutant: Stranger, target: Target) -> Iterator[Case]:
 
 
 def _without(mutant: Stranger, noticed: Result) -> Result | None:
-    """The same case on the host as it is; None where it has no such case, such as one of a kernel for several nodes."""
+    """Returns the same case on the host as it is; None where it has no such case, such as one of a
+    kernel for several nodes.
+    """
     target = HOSTS[mutant.host].open()
     try:
         return judge_case(find_case(target, noticed.id, Options(target.name)), target)

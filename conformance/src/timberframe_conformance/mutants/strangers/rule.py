@@ -22,7 +22,7 @@ device on which people train: see `Device.inject_failure`.
 def level_of_bug(
     op: str, types: Mapping[str, str], attrs: Mapping[str, Any], example: Sequence[Any] | None = None
 ) -> str:
-    """The lowest level whose networks call the op in these dtypes, with these attrs and inputs of this kind.
+    """Returns the lowest level whose networks call the op in these dtypes, with these attrs and inputs of this kind.
 
     types, attrs: those that the bug is limited to; every other may have any value. example: the shapes of inputs, or
     {"values": ...} where they decide, for a bug that needs inputs of this kind; None: any.
@@ -46,12 +46,12 @@ def _calls(
 
 
 def _described(example: Any) -> Any:
-    """An example in the form of the levels' data."""
+    """Returns an example in the form of the levels' data."""
     if isinstance(example, list):
         return [_described(x) for x in example]
     return example if isinstance(example, dict) else {"shape": list(example)}
 
 
 def highest(levels: Sequence[str]) -> str:
-    """The last of some levels."""
+    """Returns the last of some levels."""
     return max(levels, key=LEVELS.index)

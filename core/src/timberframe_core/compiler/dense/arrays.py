@@ -51,7 +51,7 @@ class Array:
 
 
 def _array(op: Operation, x: Any, *written: str) -> tuple[Dense, Array]:
-    """The array of a flow, of whose elements so many must be written."""
+    """Returns the array of a flow, of whose elements so many must be written."""
     if not isinstance(x, Dense) or x.array is None:
         raise NotDenseError("a flow is not that of an array")
     if op.attrs.get("T", op.attrs.get("dtype", x.dtype)) is not x.dtype:
@@ -75,7 +75,7 @@ def _is_in_loop(b: Builder) -> bool:
 
 
 def _all_rows(b: Builder, x: Dense, indices: Tensor) -> bool:
-    """Whether indices are those of all elements in their order; they must be those of all, in some order."""
+    """Returns whether indices are those of all elements in their order; they must be those of all, in some order."""
     found = host(indices).ravel()
     if _is_in_loop(b) or not np.array_equal(np.sort(found), np.arange(x.capacity)):
         raise NotDenseError("some elements of an array, or in a loop all of them")
@@ -149,7 +149,7 @@ RULES: dict[str, Rule] = {
 def used_elements(
     array: Array, body: FuncGraph, inputs: Sequence[Any], following: Callable[[int], Tensor | None], iterations: int
 ) -> list[range]:
-    """Which elements of an array so many iterations of a loop read or write, each one.
+    """Returns which elements of an array so many iterations of a loop read or write, each one.
 
     body: the copy of the loop's body, of the loop variables `inputs`, which become following(i). NotDenseError where
     iterations may use the same element, or others than can be seen.

@@ -33,7 +33,7 @@ _COPIES = 8  # of one loop body, until all about its lists is known
 
 
 def uses_lists(function: FuncGraph, seen: set[str] | None = None) -> bool:
-    """Whether a function, or one that it runs, works on lists or arrays."""
+    """Returns whether a function, or one that it runs, works on lists or arrays."""
     seen = set() if seen is None else seen
     if function.name in seen:
         return False
@@ -50,7 +50,7 @@ def uses_lists(function: FuncGraph, seen: set[str] | None = None) -> bool:
 def dense_graph(
     subgraph: Subgraph, shapes: Sequence[StaticShape]
 ) -> tuple[Graph, list[list[Tensor | Operation]], list[Tensor]]:
-    """The copy, what stands for each fetch and then what has effects, and its feeds.
+    """Returns the copy, what stands for each fetch and then what has effects, and its feeds.
 
     NotDenseError where there can be no such copy.
     """
@@ -194,7 +194,7 @@ class GraphCopy:
         return made
 
     def _function(self, op: Operation, name: str, given: Sequence[Tensor]) -> FuncGraph:
-        """A copy of a function for inputs of these shapes."""
+        """Returns a copy of a function for inputs of these shapes."""
         old = find_body(op, name)
         new = self.new_function(old)
         known = {}

@@ -102,7 +102,7 @@ class Dense:
         )
 
     def with_element(self, shape: Shape) -> Dense:
-        """The list with the element shape of an element that is put in, whose shape must be fully known."""
+        """Returns the list with the element shape of an element that is put in, whose shape must be fully known."""
         if not is_static(shape) or not compatible(self.element, shape) or self.dtype is string:
             raise NotDenseError("strings, or elements of unknown or different shapes")
         if is_static(self.element):
@@ -120,7 +120,7 @@ class Builder:
         self.name = name
 
     def op(self, op: str, inputs: Sequence[Tensor], attrs: dict[str, Any]) -> Tensor:
-        """One node; its only output."""
+        """Returns one node; its only output."""
         return self.graph.apply(op, inputs, attrs, f"{self.name}/{op}").outputs[0]
 
     def constant(self, value: Any, dtype: DType = int32) -> Tensor:
@@ -140,7 +140,7 @@ class Builder:
         return self.op("GatherV2", [tensor, indices, self.constant(0)], attrs)
 
     def put(self, tensor: Tensor, indices: Tensor, rows: Tensor) -> Tensor:
-        """The tensor with other rows at a vector of indices."""
+        """Returns the tensor with other rows at a vector of indices."""
         column = self.reshape(indices, (*static(indices.static_shape), 1))
         attrs = {"T": tensor.dtype, "Tindices": indices.dtype}
         return self.op("TensorScatterUpdate", [tensor, column, rows], attrs)
@@ -154,14 +154,14 @@ class Builder:
 
 
 def static(shape: Shape) -> StaticShape:
-    """The shape, which must be known."""
+    """Returns the shape, which must be known."""
     if not is_static(shape) or shape is None:
         raise NotDenseError("a shape is not known")
     return tuple(d or 0 for d in shape)
 
 
 def host(tensor: Tensor) -> np.ndarray:
-    """The value of a tensor that must be known before running."""
+    """Returns the value of a tensor that must be known before running."""
     value = tensor.host_value
     if value is None or not is_known(value):
         raise NotDenseError(f"the value of '{tensor.name}' is known only by running")
@@ -169,7 +169,7 @@ def host(tensor: Tensor) -> np.ndarray:
 
 
 def materialised(b: Builder, x: Dense) -> Tensor:
-    """The list's tensor."""
+    """Returns the list's tensor."""
     if x.tensor is not None:
         return x.tensor
     if x.constant is not None:
@@ -182,7 +182,10 @@ def materialised(b: Builder, x: Dense) -> Tensor:
 
 
 def _pack(b: Builder, x: Dense, item: Any) -> tuple[Dense, Tensor]:
-    """An element as a tensor; a list must be full. And the list that it goes to, which then knows such lists."""
+    """Returns an element as a tensor; a list must be full.
+
+    And the list that it goes to, which then knows such lists.
+    """
     if not isinstance(item, Dense):
         return x, item
     if not item.full:
@@ -197,7 +200,7 @@ def _pack(b: Builder, x: Dense, item: Any) -> tuple[Dense, Tensor]:
 
 
 def _unpack(x: Dense, tensor: Tensor) -> Any:
-    """An element as it was put in."""
+    """Returns an element as it was put in."""
     if x.inner is None:
         return tensor
     value = tensor.host_value
@@ -207,7 +210,7 @@ def _unpack(x: Dense, tensor: Tensor) -> Any:
 
 
 def _element_value(x: Dense | DType, tensor: Tensor) -> Shape:
-    """The shape of elements that an input gives; unknown for lists in a list."""
+    """Returns the shape of elements that an input gives; unknown for lists in a list."""
     dtype = x.dtype if isinstance(x, Dense) else x
     return None if dtype is variant else _shape_value(tensor)
 
@@ -274,7 +277,7 @@ def _set_item(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
 
 
 def _end(b: Builder, x: Dense, offset: int) -> Tensor:
-    """The position `offset` after the list's end."""
+    """Returns the position `offset` after the list's end."""
     by = x.offset + offset
     if isinstance(x.length, int):
         return b.constant(x.length + by)
@@ -301,7 +304,7 @@ def _push(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
 
 
 def _as_constant(x: Dense, variable: ListVariable, item: Tensor) -> Dense:
-    """The list that an element is pushed to; a constant one if, with this one too, all have one known value."""
+    """Returns the list that an element is pushed to; a constant one if, with this one too, all have one known value."""
     value = item.host_value
     if value is not None and not is_known(value):
         value = None
@@ -397,7 +400,7 @@ def _same(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
 
 
 def _add(b: Builder, op: Operation, inputs: Inputs) -> list[Any]:
-    """Rows that are alone are added at their index; zeros add nothing."""
+    """Adds rows that are alone at their index; zeros add nothing."""
     first = next((x for x in inputs if x.variable is not None), inputs[0])
     for x in inputs:
         same_length = x.length is first.length or (isinstance(x.length, int) and x.length == first.length)
@@ -445,5 +448,5 @@ RULES: dict[str, Rule] = {
 
 
 def rule_of(op: OpDef) -> Rule | None:
-    """What replaces an op that works on lists; None where nothing does."""
+    """Returns what replaces an op that works on lists; None where nothing does."""
     return _same if op.passes_through else RULES.get(op.name)

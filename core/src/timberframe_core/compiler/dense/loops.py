@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def live_variables(op: Operation, wanted: set[int]) -> list[int]:
-    """The loop variables that the wanted ones, the condition and the body's side effects depend on."""
+    """Returns the loop variables that the wanted ones, the condition and the body's side effects depend on."""
     cond, body = (find_body(op, op.attrs[n]) for n in ("cond", "body"))
     live = wanted | _used(cond, [*cond.outputs, *cond.control_outputs]) | _used(body, body.control_outputs)
     while True:
@@ -37,7 +37,7 @@ def live_variables(op: Operation, wanted: set[int]) -> list[int]:
 
 
 def _used(function: FuncGraph, results: Iterable[Tensor | Operation]) -> set[int]:
-    """The positions of the inputs that results depend on."""
+    """Returns the positions of the inputs that results depend on."""
     wanted = list(results)
     tensors = {t for t in wanted if isinstance(t, Tensor)}
     tensors.update(*(_values_read(op) for op in prune(wanted, function.inputs)))
@@ -45,7 +45,7 @@ def _used(function: FuncGraph, results: Iterable[Tensor | Operation]) -> set[int
 
 
 def _values_read(op: Operation) -> Sequence[Tensor]:
-    """The inputs of an operation but for an array's handle: what it means is known by the array's flow."""
+    """Returns the inputs of an operation but for an array's handle: what it means is known by the array's flow."""
     return op.inputs[1:] if op.op_def.role == "use_array" else op.inputs
 
 
@@ -99,7 +99,7 @@ class LoopCopy:
         return not repeated and self._lists_fit() and self._shapes_fit()
 
     def _inputs(self, which: int) -> dict[Tensor, Any]:
-        """The new inputs of condition (0) or body (1)."""
+        """Returns the new inputs of condition (0) or body (1)."""
         function = self.functions[which]
         known: dict[Tensor, Any] = {}
         for inner, outer, variable in zip(self.old_inputs[which], self.inputs, self.variables, strict=True):
@@ -151,7 +151,7 @@ class LoopCopy:
         return replace(outer, tensor=function.add_input(outer.storage, shape, "list"))
 
     def _length_keys(self) -> list[tuple[Any, int]]:
-        """What lengths that change start from, and by how much an iteration changes them: equals share one."""
+        """Returns what lengths that change start from, and by how much an iteration changes them: equals share one."""
         pairs = zip(self.inputs, self.variables, strict=True)
         return list(dict.fromkeys((x.length, v.change) for x, v in pairs if v is not None and v.change))
 
@@ -203,7 +203,9 @@ class LoopCopy:
         return False
 
     def _shapes_fit(self) -> bool:
-        """Whether loop variables keep the shapes they start with; else their shapes stay as open as they were."""
+        """Returns whether loop variables keep the shapes they start with; else their shapes
+        stay as open as they were.
+        """
         if not self.exact:
             return True
         for after, before, variable in zip(self.following, self.inputs, self.variables, strict=True):
@@ -212,7 +214,7 @@ class LoopCopy:
         return not self.changes_shape
 
     def _after(self, i: int) -> Tensor | None:
-        """What becomes of loop variable i in an iteration, if it is a tensor."""
+        """Returns what becomes of loop variable i in an iteration, if it is a tensor."""
         after = self.following[i]
         return after if isinstance(after, Tensor) else None
 
@@ -255,7 +257,7 @@ class LoopCopy:
         return results
 
     def _note_counts(self, made: Sequence[Tensor]) -> None:
-        """What is known of the counters after the loop."""
+        """Notes what is known of the counters after the loop."""
         limit = self.limit
         if limit is None:
             return
@@ -292,7 +294,7 @@ class LoopCopy:
 
 
 def _resized(b: Builder, x: Dense, variable: ListVariable) -> Tensor:
-    """The list's tensor with the loop's capacity."""
+    """Returns the list's tensor with the loop's capacity."""
     if x.offset:
         raise NotDenseError("a list in the middle of an iteration goes into a loop")
     shape, x = static(variable.element), replace(x, inner=variable.inner)
@@ -317,7 +319,7 @@ def find_body(op: Operation, name: str) -> FuncGraph:
 
 
 def stand_in(function: FuncGraph, inner: Tensor, outer: Tensor, shape: Shape) -> Tensor:
-    """An input of a function's copy, which knows what the outer tensor knows."""
+    """Returns an input of a function's copy, which knows what the outer tensor knows."""
     made = function.add_input(inner.dtype, None if inner.dtype is resource else shape, inner.op.name)
     made.handle, made.host_value = outer.handle, outer.host_value
     return made

@@ -66,13 +66,13 @@ def _candidates(
 
 
 def _read_by_last(parts: tuple[Part, ...]) -> frozenset[str]:
-    """The ops of the parts that the last one reads."""
+    """Returns the ops of the parts that the last one reads."""
     ops = {part.name: part.op for part in parts}
     return frozenset(ops[name] for name in parts[-1].inputs if name in ops)
 
 
 def _refusal(kernels: KernelRegistry, kernel: KernelDef, covered: KernelNode) -> Support:
-    """Why the kernel does not take the nodes. A `suits` that raises is one of a kernel that may be left out."""
+    """Returns why the kernel does not take the nodes. A `suits` that raises is one of a kernel that may be left out."""
     try:
         return kernels.refusal(kernel, covered)
     except OpError as e:
@@ -81,7 +81,7 @@ def _refusal(kernels: KernelRegistry, kernel: KernelDef, covered: KernelNode) ->
 
 
 def _matches(parts: tuple[Part, ...], root: KernelNode, maker: dict[int, KernelNode]) -> Iterator[_Match]:
-    """The ways in which the parts, from the last one back, stand for nodes."""
+    """Yields the ways in which the parts, from the last one back, stand for nodes."""
     by_name = {part.name: part for part in parts}
     waiting: list[tuple[Part, KernelNode]] = [(parts[-1], root)]
     yield from _extend(_Match({}, {}), waiting, by_name, maker)
@@ -111,7 +111,7 @@ def _extend(
 
 
 def _orders(node: KernelNode) -> list[list[Value]]:
-    """The inputs, also exchanged where the op allows that."""
+    """Returns the inputs, also exchanged where the op allows that."""
     op = registry.find(node.op)
     return [node.inputs, node.inputs[::-1]] if op is not None and op.commutative else [node.inputs]
 
@@ -135,7 +135,9 @@ def _bind(
 
 
 def _needed_elsewhere(match: _Match, root: KernelNode, rewriter: ClusterRewriter) -> str | None:
-    """Why the nodes cannot become one: None where nothing but the root's outputs is needed, for no new version."""
+    """Returns why the nodes cannot become one: None where nothing but the root's outputs is
+    needed, for no new version.
+    """
     own = {id(n) for n in match.nodes.values()}
     written = {u.new.id for u in rewriter.cluster.updates}
     if any(v.id in written for v in root.outputs):

@@ -31,7 +31,8 @@ def run(rewriter: GraphRewriter) -> None:
 
 
 def _loops_over_lists(operations: Iterable[Operation], known: dict[FuncGraph, list[str]]) -> list[str]:
-    """The names of the loops among operations whose bodies work on lists, in functions after those of the calls.
+    """Returns the names of the loops among operations whose bodies work on lists, in functions
+    after those of the calls.
 
     known: those in functions that were seen before.
     """

@@ -63,7 +63,7 @@ class _Folding:
                 self.by_device.setdefault(id(device), (device, []))[1].append(node)
 
     def _device(self, node: Node) -> Device:
-        """The node's own device, or one of the host's memory where compiling takes long on its own."""
+        """Returns the node's own device, or one of the host's memory where compiling takes long on its own."""
         assert node.device is not None
         if not node.device.attributes.slow_compile:
             return node.device
@@ -72,14 +72,14 @@ class _Folding:
         return next(takes, node.device)
 
     def compute(self) -> list[Node]:
-        """The nodes that could be computed; the facts then hold what others read of them."""
+        """Returns the nodes that could be computed; the facts then hold what others read of them."""
         folded: list[Node] = []
         for device, nodes in self.by_device.values():
             folded.extend(self._compute(device, nodes))
         return folded
 
     def _compute(self, device: Device, nodes: list[Node]) -> list[Node]:
-        """Those of a device's nodes that can be computed.
+        """Returns those of a device's nodes that can be computed.
 
         All are run as one cluster. Where that fails, each half is tried by itself, and so on down to what fails alone:
         the run itself will raise that, with the node's location.
@@ -97,7 +97,7 @@ class _Folding:
         return nodes
 
     def _computable(self, nodes: list[Node]) -> list[Node]:
-        """The nodes whose inputs are known or made by others of them: not those that rest on what failed."""
+        """Returns the nodes whose inputs are known or made by others of them: not those that rest on what failed."""
         made: set[Output] = set()
         found = []
         for node in nodes:
@@ -107,7 +107,7 @@ class _Folding:
         return found
 
     def _run(self, device: Device, nodes: Sequence[Node]) -> dict[Output, np.ndarray]:
-        """The values that nodes make, as one cluster, for others and for fetches."""
+        """Returns the values that nodes make, as one cluster, for others and for fetches."""
         inside = set(nodes)
         lowering = Lowering(device, self.facts, _NONE, _NONE)
         for node in nodes:
@@ -130,7 +130,7 @@ def _infer(node: Node, facts: Facts) -> None:
 
 
 def _foldable(node: Node) -> bool:
-    """Whether a node whose inputs are constants may be computed once."""
+    """Returns whether a node whose inputs are constants may be computed once."""
     return (
         bool(node.inputs)
         and not (node.feed or node.op.stateful or node.bodies or node.control or node.after)

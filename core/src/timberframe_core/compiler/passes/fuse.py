@@ -83,7 +83,7 @@ class _Grouping:
         return self.fusion.accepts(node)
 
     def _before(self, node: KernelNode, inside: Sequence[_Group]) -> int:
-        """The groups that a node depends on at once, apart from values made in the groups `inside`."""
+        """Returns the groups that a node depends on at once, apart from values made in the groups `inside`."""
         mask = 0
         for value in node.inputs:
             group = self.made_in.get(value.id)
@@ -94,7 +94,9 @@ class _Grouping:
         return mask
 
     def _all_before(self, mask: int) -> int:
-        """These groups and all that they depend on by now: groups go on growing after others have read from them."""
+        """Returns these groups and all that they depend on by now: groups go on growing after
+        others have read from them.
+        """
         known, fresh = mask, mask
         while fresh:
             lowest = fresh & -fresh
@@ -135,7 +137,9 @@ class _Grouping:
         self.made_in[node.outputs[0].id] = group
 
     def _fits(self, node: KernelNode, groups: Sequence[_Group]) -> bool:
-        """Whether the node and these groups are few enough nodes, and their operands walk far enough at a time."""
+        """Returns whether the node and these groups are few enough nodes, and their operands
+        walk far enough at a time.
+        """
         if sum(len(g.nodes) for g in groups) >= _MOST_NODES:
             return False
         shapes = {v.shape for v in node.inputs} | {v.shape for g in groups for v in g.inputs.values()}

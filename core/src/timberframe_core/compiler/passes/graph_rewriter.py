@@ -113,6 +113,6 @@ def _name(op: Operation | str) -> str:
 
 
 def _functions(graph: Graph) -> dict[str, FuncGraph]:
-    """All that operations of a graph may call: its own functions, and those of the graphs that it is in."""
+    """Returns all that operations of a graph may call: its own functions, and those of the graphs that it is in."""
     outer = graph.outer if isinstance(graph, FuncGraph) else None
     return {**(_functions(outer) if outer is not None else {}), **graph.functions}

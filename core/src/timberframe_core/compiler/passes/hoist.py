@@ -63,7 +63,7 @@ def _hoist(loop: LoopRewriter, node: KernelNode) -> bool:
 
 
 def _product(loop: LoopRewriter, node: KernelNode) -> _Product | None:
-    """The product that a MatMul is, if its second operand stays the same."""
+    """Returns the product that a MatMul is, if its second operand stays the same."""
     weights = loop.outside(node.inputs[1])
     if weights is None or node.attrs["transpose_a"] or node.inputs[0].dtype.name not in EXACT_ENOUGH:
         return None
@@ -71,7 +71,7 @@ def _product(loop: LoopRewriter, node: KernelNode) -> _Product | None:
 
 
 def _bias(loop: LoopRewriter, product: KernelNode) -> KernelNode | None:
-    """The BiasAdd that alone reads a product, if its bias stays the same."""
+    """Returns the BiasAdd that alone reads a product, if its bias stays the same."""
     node = loop.only_reader(product.outputs[0])
     if node is None or node.op != "BiasAdd" or node.inputs[0] is not product.outputs[0]:
         return None
@@ -97,14 +97,16 @@ def _hoist_part(loop: LoopRewriter, product: _Product, concat: KernelNode) -> bo
 
 
 def _pays(loop: LoopRewriter, product: _Product, width: int) -> bool:
-    """Whether iterations save more than it takes to copy rows of the weights, which those of constants do without."""
+    """Returns whether iterations save more than it takes to copy rows of the weights, which
+    those of constants do without.
+    """
     if product.weights.kind == "const":
         return True
     return width * loop.iterations >= _ITERATIONS_FOR_COPY * product.weights.shape[0]
 
 
 def _beside(loop: LoopRewriter, product: _Product, concat: KernelNode, rest: Sequence[Value], weights: Value) -> Value:
-    """The product of the other operands of a ConcatV2, in the body."""
+    """Returns the product of the other operands of a ConcatV2, in the body."""
     node, operand = product.node, rest[0]
     if len(rest) > 1:
         attrs = {**concat.attrs, "N": len(rest)}
@@ -113,7 +115,7 @@ def _beside(loop: LoopRewriter, product: _Product, concat: KernelNode, rest: Seq
 
 
 def _read(loop: LoopRewriter, product: _Product, row: Row, weights: Value) -> Value:
-    """An iteration's row of the product of all rows, with the bias added."""
+    """Returns an iteration's row of the product of all rows, with the bias added."""
     node, last = product.node, product.last
     count, rows, depth = row.source.shape
     columns = node.outputs[0].shape[1]

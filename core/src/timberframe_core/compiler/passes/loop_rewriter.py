@@ -36,7 +36,7 @@ class Row:
 
 
 def counted_loops(rewriter: ClusterRewriter) -> Iterator[tuple[KernelNode, LoopCounters]]:
-    """The loops of a cluster that make a known number of iterations, two at least."""
+    """Yields the loops of a cluster that make a known number of iterations, two at least."""
     known: dict[Value, int] = {}
     for node in rewriter.nodes:
         if node.inner and role(node.op) == "loop":
@@ -92,23 +92,23 @@ class LoopRewriter:
     # Looking
 
     def maker(self, value: Value) -> KernelNode | None:
-        """The node of the body that makes a value."""
+        """Returns the node of the body that makes a value."""
         return self._makers.get(value)
 
     def only_reader(self, value: Value) -> KernelNode | None:
-        """The node of the body that alone reads a value; None where there are others, or it is a result."""
+        """Returns the node of the body that alone reads a value; None where there are others, or it is a result."""
         readers = self.body.readers(value)
         return readers[0] if len(readers) == 1 and not self.body.is_result(value) else None
 
     def outside(self, value: Value) -> Value | None:
-        """What a value of the body is outside of the loop, if it is the same in all iterations."""
+        """Returns what a value of the body is outside of the loop, if it is the same in all iterations."""
         if value.kind == "const":
             return self.outer.constant(value.constant)
         position = self._positions.get(value, 0)
         return self._inputs[position] if position >= len(self._outputs) else None
 
     def row(self, value: Value) -> Row | None:
-        """The row that a value of the body is, if it is one."""
+        """Returns the row that a value of the body is, if it is one."""
         read = self.maker(value)
         if read is None or read.op != "GatherV2" or read.attrs["batch_dims"]:
             return None
@@ -122,26 +122,26 @@ class LoopRewriter:
     # Changing
 
     def beside(self, op: str, inputs: Sequence[Value], attrs: Mapping[str, Any], name: str) -> Value:
-        """The output of a new node before the loop or, where it reads what the loop makes, after it."""
+        """Returns the output of a new node before the loop or, where it reads what the loop makes, after it."""
         made = _made(self.outer, op, inputs, attrs, self.loop, name)
         self._beside.append(made)
         return made.outputs[0]
 
     def reshaped(self, x: Value, shape: Sequence[int], name: str) -> Value:
-        """A value outside of the loop in another shape."""
+        """Returns a value outside of the loop in another shape."""
         sizes = self.outer.constant(np.array(shape, np.int32))
         return self.beside("Reshape", [x, sizes], {"T": as_dtype(x.dtype), "Tshape": int32}, name)
 
     def insert(
         self, op: str, inputs: Sequence[Value], attrs: Mapping[str, Any], like: KernelNode, name: str = ""
     ) -> Value:
-        """The output of a new node in the body, in the place of `like`."""
+        """Returns the output of a new node in the body, in the place of `like`."""
         made = _made(self.body, op, inputs, attrs, like, name)
         self.body.insert(made, like)
         return made.outputs[0]
 
     def inside(self, x: Value) -> Value:
-        """What a value outside of the loop is in the body."""
+        """Returns what a value outside of the loop is in the body."""
         if x.kind == "const":
             return self.body.constant(x.constant)
         self._inputs.append(x)
@@ -193,7 +193,7 @@ class LoopRewriter:
 def _made(
     rewriter: ClusterRewriter, op: str, inputs: Sequence[Value], attrs: Mapping[str, Any], like: KernelNode, name: str
 ) -> KernelNode:
-    """A node that takes part when it is inserted."""
+    """Returns a node that takes part when it is inserted."""
     made = rewriter.create(op, inputs, attrs, like, name)
     why = refused(rewriter.device.supports(made))
     if why is not None:
@@ -202,7 +202,7 @@ def _made(
 
 
 def _input(part: ClusterRewriter, x: Value) -> Value:
-    """A new input of the condition or the body that stands for a value outside of the loop."""
+    """Returns a new input of the condition or the body that stands for a value outside of the loop."""
     made = part.value(x.dtype, x.shape)
     made.kind = "input"
     return made

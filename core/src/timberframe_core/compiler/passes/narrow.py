@@ -39,7 +39,7 @@ def _narrow(loop: LoopRewriter, node: KernelNode) -> bool:
 
 
 def _columns(reader: KernelNode, x: Value) -> range | None:
-    """The columns of a matrix that its reader takes, if it is a Slice of all rows."""
+    """Returns the columns of a matrix that its reader takes, if it is a Slice of all rows."""
     begin = reader.inputs[1] if reader.op == "Slice" else None
     if begin is None or begin.kind != "const" or reader.outputs[0].shape[0] != x.shape[0]:
         return None
@@ -48,7 +48,9 @@ def _columns(reader: KernelNode, x: Value) -> range | None:
 
 
 def _pays(loop: LoopRewriter, node: KernelNode, weights: Value, count: int) -> bool:
-    """Whether iterations save more than it takes to copy so many rows of weights, as those of variables have to be."""
+    """Returns whether iterations save more than it takes to copy so many rows of weights, as
+    those of variables have to be.
+    """
     left_out = weights.shape[0] - count
     saved = left_out * min(node.inputs[0].shape[0], _MOST_ROWS) * loop.iterations
     return left_out > 0 and (weights.kind == "const" or saved >= _ROWS_READ_FOR_COPY * count)

@@ -60,7 +60,9 @@ def _fold(rewriter: ProgramRewriter, norm: Node) -> None:
 
 
 def _only_feeds(rewriter: ProgramRewriter, conv: Node, norm: Node) -> bool:
-    """Whether `norm` alone reads a convolution of its layout, and nobody the statistics that `norm` hands on."""
+    """Returns whether `norm` alone reads a convolution of its layout, and nobody the
+    statistics that `norm` hands on.
+    """
     if conv.op.name not in _CONVOLUTIONS or conv.device is not norm.device or not rewriter.may_erase(conv):
         return False
     y = conv.outputs[0]
@@ -72,7 +74,9 @@ def _only_feeds(rewriter: ProgramRewriter, conv: Node, norm: Node) -> bool:
 
 
 def _gains(conv: Node, norm: Node) -> bool:
-    """Whether the device has a kernel for the convolution with a bias, and none for it with the normalization."""
+    """Returns whether the device has a kernel for the convolution with a bias, and none for
+    it with the normalization.
+    """
     device: Device | None = norm.device
     assert device is not None
     covered = [
@@ -83,7 +87,7 @@ def _gains(conv: Node, norm: Node) -> bool:
 
 
 def _constant(x: Output) -> np.ndarray | None:
-    """The value of a constant of known elements."""
+    """Returns the value of a constant of known elements."""
     value: np.ndarray | None = x.node.attrs["value"] if x.node.op.role == "constant" else None
     return value if value is not None and math.prod(value.shape) else None
 

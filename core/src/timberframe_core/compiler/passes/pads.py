@@ -31,7 +31,7 @@ def run(rewriter: ProgramRewriter) -> None:
 
 
 def _padding(rewriter: ProgramRewriter, pad: Node, node: Node) -> Node | None:
-    """The convolution `node` of what `pad` pads; None where it has to stay."""
+    """Returns the convolution `node` of what `pad` pads; None where it has to stay."""
     amounts = _amounts(rewriter.inputs(pad)[1])
     if node.op.name not in _CONVOLUTIONS or node.device is not pad.device or not rewriter.may_erase(node):
         return None
@@ -49,7 +49,7 @@ def _padding(rewriter: ProgramRewriter, pad: Node, node: Node) -> Node | None:
 
 
 def _amounts(x: Output) -> np.ndarray | None:
-    """The value of a constant."""
+    """Returns the value of a constant."""
     value: np.ndarray | None = x.node.attrs["value"] if x.node.op.role == "constant" else None
     return value
 

@@ -58,7 +58,7 @@ class Pipeline:
         return subgraph
 
     def has(self, phase: str) -> bool:
-        """Whether there is a pass of a phase."""
+        """Returns whether there is a pass of a phase."""
         return bool(self._phases[phase])
 
     def prepare(
@@ -125,7 +125,10 @@ class Pipeline:
         return cluster
 
     def _rewrite_bodies(self, node: KernelNode, reports: list[PassReport]) -> KernelNode:
-        """A loop or branch with its bodies rewritten. What a pass has made one node stays as its kernel knows it."""
+        """Returns a loop or branch with its bodies rewritten.
+
+        What a pass has made one node stays as its kernel knows it.
+        """
         if role(node.op) is None:
             return node
         inner = tuple(self._rewrite_cluster(c, reports) for c in node.inner)
@@ -134,7 +137,7 @@ class Pipeline:
 
 
 def merged(reports: Iterable[PassReport]) -> tuple[PassReport, ...]:
-    """One report for each pass."""
+    """Returns one report for each pass."""
     found: dict[str, PassReport] = {}
     for r in reports:
         before = found.get(r.name, PassReport(r.name, ()))

@@ -39,7 +39,7 @@ def run(rewriter: ProgramRewriter) -> None:
 
 
 def _scalar(x: Output) -> float:
-    """The value of a constant of no dimensions, else NaN, which is no power."""
+    """Returns the value of a constant of no dimensions, else NaN, which is no power."""
     value = x.node.attrs["value"] if x.node.op.role == "constant" else None
     return float(value) if value is not None and value.shape == () else float("nan")
 

@@ -60,12 +60,12 @@ class Rewriter(Generic[N, V]):
     # Looking
 
     def inputs(self, node: N) -> list[V]:
-        """What a node reads: a list that must not be changed."""
+        """Returns what a node reads: a list that must not be changed."""
         replaced = self._replaced
         return [replaced.get(x, x) for x in node.inputs] if replaced else node.inputs
 
     def readers(self, value: V) -> Sequence[N]:
-        """The nodes that read a value, each once."""
+        """Returns the nodes that read a value, each once."""
         if self._readers is None:
             self._readers = {}
             for node in (*self.nodes, *(n for n, _ in self._inserted)):
@@ -74,7 +74,7 @@ class Rewriter(Generic[N, V]):
         return self._readers.get(value, ())
 
     def is_result(self, value: V) -> bool:
-        """Whether a value is fetched, leaves the cluster, or is a variable's new version."""
+        """Returns whether a value is fetched, leaves the cluster, or is a variable's new version."""
         return value in self._results
 
     # Changing
@@ -134,7 +134,7 @@ class Rewriter(Generic[N, V]):
         return bool(self._replaced or self._erased or self._inserted)
 
     def _remaining(self) -> list[tuple[N, list[V]]]:
-        """The nodes that stay and those that came, with what they read, each after that.
+        """Returns the nodes that stay and those that came, with what they read, each after that.
 
         InternalError where one reads what nobody makes any more.
         """
@@ -171,7 +171,7 @@ class Rewriter(Generic[N, V]):
         return ()
 
     def _in_order(self, nodes: list[tuple[N, list[V]]]) -> list[tuple[N, list[V]]]:
-        """The nodes, each after what it reads, and otherwise in the order given."""
+        """Returns the nodes, each after what it reads, and otherwise in the order given."""
         maker = {x: i for i, (n, _) in enumerate(nodes) for x in n.outputs}
         index = {id(n): i for i, (n, _) in enumerate(nodes)}
         reads = [
@@ -212,7 +212,7 @@ class ProgramRewriter(Rewriter[Node, Output]):
         self._program = program
 
     def create(self, op: str, inputs: Sequence[Output], attrs: Mapping[str, Any], like: Node, name: str = "") -> Node:
-        """A node whose device, place in the user's program and (if none is given) name are those of `like`.
+        """Returns a node whose device, place in the user's program and (if none is given) name are those of `like`.
 
         InvalidArgumentError where the op refuses the inputs. It takes part when it was given to `insert` or
         `substitute`.
@@ -232,7 +232,7 @@ class ProgramRewriter(Rewriter[Node, Output]):
         return _alike(node, like)
 
     def constant(self, value: np.ndarray, like: Output) -> Node:
-        """A Const of the dtype of `like`, with the name and device of its node."""
+        """Returns a Const of the dtype of `like`, with the name and device of its node."""
         node = Node(registry.get("Const"), like.node.name, {"value": value, "dtype": like.dtype}, [])
         node.outputs = [Output(node, 0, like.dtype, value.shape)]
         return _alike(node, like.node)
@@ -247,7 +247,7 @@ class ProgramRewriter(Rewriter[Node, Output]):
         super().erase(node)
 
     def may_erase(self, node: Node) -> bool:
-        """Whether a node only makes values: it is not fed, has no state, and no control edge leads to it."""
+        """Returns whether a node only makes values: it is not fed, has no state, and no control edge leads to it."""
         return not (node.feed or node.op.stateful or node.control)
 
     def _check_alike(self, old: Output, new: Output) -> None:
@@ -263,7 +263,7 @@ class ProgramRewriter(Rewriter[Node, Output]):
         return [n for c in node.control for n in self._in_place_of(c)]
 
     def _in_place_of(self, node: Node) -> Sequence[Node]:
-        """The node itself if it stays, else the nodes whose values replace its own."""
+        """Returns the node itself if it stays, else the nodes whose values replace its own."""
         if id(node) not in self._erased:
             return (node,)
         found = (self._replaced[x].node for x in node.outputs if x in self._replaced)
@@ -306,7 +306,8 @@ class ClusterRewriter(Rewriter[KernelNode, Value]):
     def create(
         self, op: str, inputs: Sequence[Value], attrs: Mapping[str, Any], like: KernelNode, name: str = ""
     ) -> KernelNode:
-        """A node with new outputs; its name, if none is given, and place in the user's program are those of `like`.
+        """Returns a node with new outputs; its name, if none is given, and place in the user's
+        program are those of `like`.
 
         InvalidArgumentError where the op refuses the inputs, or its outputs' shapes follow from a run only. It takes
         part when it was given to `insert` or `substitute`.
@@ -329,7 +330,7 @@ class ClusterRewriter(Rewriter[KernelNode, Value]):
         return KernelNode(op, context.name, dict(attrs), list(inputs), outputs, self.device, like.where)
 
     def value(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Value:
-        """A new value, which a new node makes."""
+        """Returns a new value, which a new node makes."""
         if self._next is None:
             cluster = self.cluster
             values = (v for n in cluster.nodes for v in (*n.inputs, *n.outputs))
@@ -338,7 +339,7 @@ class ClusterRewriter(Rewriter[KernelNode, Value]):
         return Value(self._next - 1, dtype, tuple(shape))
 
     def constant(self, value: np.ndarray) -> Value:
-        """A new constant."""
+        """Returns a new constant."""
         made = self.value(value.dtype, value.shape)
         made.kind, made.constant = "const", value
         return made
@@ -355,13 +356,13 @@ class ClusterRewriter(Rewriter[KernelNode, Value]):
 
 
 def _alike(made: Node, like: Node) -> Node:
-    """The node with the device and the place in the user's program of another."""
+    """Returns the node with the device and the place in the user's program of another."""
     made.requested, made.colocation, made.where = like.requested, like.colocation, like.where
     made.device, made.reason = like.device, like.reason
     return made
 
 
 def _reading(node: KernelNode, inputs: list[Value]) -> KernelNode:
-    """The node with these inputs, a copy where they are others."""
+    """Returns the node with these inputs, a copy where they are others."""
     same = all(a is b for a, b in zip(node.inputs, inputs, strict=True))
     return node if same else replace(node, inputs=inputs)

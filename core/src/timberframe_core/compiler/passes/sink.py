@@ -66,7 +66,7 @@ def _sums(rewriter: ClusterRewriter, node: KernelNode, counters: LoopCounters) -
 
 
 def _sum(loop: LoopRewriter, position: int) -> _Sum | None:
-    """The sum that a loop variable is, if it is one."""
+    """Returns the sum that a loop variable is, if it is one."""
     cond, body = loop.loop.inner
     before, after = body.inputs[position], body.outputs[position]
     node = loop.only_reader(before)
@@ -87,18 +87,18 @@ def _sum(loop: LoopRewriter, position: int) -> _Sum | None:
 
 
 def _is_read(loop: LoopRewriter, after: Value, position: int) -> bool:
-    """Whether anything but the loop variable has the sum of an iteration."""
+    """Returns whether anything but the loop variable has the sum of an iteration."""
     outputs = loop.loop.inner[1].outputs
     return bool(loop.body.readers(after)) or any(v is after for i, v in enumerate(outputs) if i != position)
 
 
 def _pays(product: KernelNode) -> bool:
-    """Whether an iteration keeps less for later than it would add to the sum."""
+    """Returns whether an iteration keeps less for later than it would add to the sum."""
     return max(x.size for x in product.inputs) <= product.outputs[0].size
 
 
 def _sink(loop: LoopRewriter, found: _Sum, kept: dict[tuple[Value, Value], Value]) -> Value:
-    """The sum of all products after a loop whose iterations keep the other operand.
+    """Returns the sum of all products after a loop whose iterations keep the other operand.
 
     kept: what they keep already, by the value and the index of the row.
     """
@@ -119,13 +119,13 @@ def _sink(loop: LoopRewriter, found: _Sum, kept: dict[tuple[Value, Value], Value
 
 
 def _start(loop: LoopRewriter, position: int) -> Value | None:
-    """What a loop variable begins with; None for zeros."""
+    """Returns what a loop variable begins with; None for zeros."""
     value = loop.outer.inputs(loop.loop)[position]
     return None if value.kind == "const" and not value.constant.any() else value
 
 
 def _keep(loop: LoopRewriter, found: _Sum, x: Value) -> Value:
-    """What a value of the body is in each iteration, by the index of the row that it reads; after the loop."""
+    """Returns what a value of the body is in each iteration, by the index of the row that it reads; after the loop."""
     dtype, name = as_dtype(x.dtype), found.product.name
     shape = (found.row.source.shape[0], *x.shape)
     given = [loop.outer.constant(v) for v in (np.array(shape, np.int32), np.zeros((), x.dtype))]
@@ -139,7 +139,7 @@ def _keep(loop: LoopRewriter, found: _Sum, x: Value) -> Value:
 
 
 def _reshaped(loop: LoopRewriter, x: Value, shape: tuple[int, ...], found: _Sum) -> Value:
-    """A value of the body in another shape."""
+    """Returns a value of the body in another shape."""
     sizes = loop.body.constant(np.array(shape, np.int32))
     return loop.insert("Reshape", [x, sizes], {"T": as_dtype(x.dtype), "Tshape": int32}, found.product)
 

@@ -12,7 +12,7 @@ from timberframe_core.plugin.contracts import Value
 
 
 def weight_rows(loop: LoopRewriter, weights: Value, begin: int, end: int) -> Value:
-    """Some rows of weights, outside of the loop."""
+    """Returns some rows of weights, outside of the loop."""
     if weights.kind == "const":
         return loop.outer.constant(_constant_rows(weights.constant, begin, end))
     columns = weights.shape[1]
@@ -26,6 +26,6 @@ _views: weakref.WeakValueDictionary[tuple[int, ...], np.ndarray] = weakref.WeakV
 
 
 def _constant_rows(x: np.ndarray, begin: int, end: int) -> np.ndarray:
-    """Rows of a constant: the same array each time, for as long as somebody has it."""
+    """Returns rows of a constant: the same array each time, for as long as somebody has it."""
     rows = x[begin:end]
     return _views.setdefault((rows.ctypes.data, *rows.shape, *rows.strides, ord(rows.dtype.char)), rows)

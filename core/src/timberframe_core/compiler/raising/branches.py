@@ -52,14 +52,14 @@ def emit_branches(schedule: Schedule, pred: Tensor, group: Sequence[Unit]) -> No
 
 
 def _leaves(schedule: Schedule, tensor: Tensor, group: Sequence[Unit]) -> bool:
-    """Whether anybody outside of the group needs the tensor."""
+    """Returns whether anybody outside of the group needs the tensor."""
     inside = set(group)
     consumers = schedule.region.consumers.get(tensor, ())
     return tensor in schedule.region.wanted or any(unit not in inside for unit in consumers)
 
 
 def _may_run(schedule: Schedule, unit: Unit, pred: Tensor, value: bool) -> bool:
-    """Whether the unit has a place in this branch."""
+    """Returns whether the unit has a place in this branch."""
     condition = unit.condition
     if condition is None or (pred, not value) in condition:
         return False
@@ -69,7 +69,9 @@ def _may_run(schedule: Schedule, unit: Unit, pred: Tensor, value: bool) -> bool:
 
 
 def _passed_through(scope: Scope, tensor: Tensor, found: Sequence[Found | None], merged: bool) -> Found | None:
-    """What stands for a result outside of the If without being handed out: a variable, or a value from around it."""
+    """Returns what stands for a result outside of the If without being handed out: a variable,
+    or a value from around it.
+    """
     present = [f for f in found if f is not None]
     handles = [f for f in present if isinstance(f, Reference) or f.dtype.name == "resource"]
     if handles:
@@ -90,7 +92,7 @@ def _passed_through(scope: Scope, tensor: Tensor, found: Sequence[Found | None],
 
 
 def _inside(scope: Scope, tensor: Tensor) -> bool:
-    """Whether a tensor belongs to a body inside of the scope, not to the scope or to what lies around it."""
+    """Returns whether a tensor belongs to a body inside of the scope, not to the scope or to what lies around it."""
     around: Scope | None = scope
     while around is not None:
         if around.is_here(tensor):
@@ -107,7 +109,7 @@ def add_if(
     values: Sequence[tuple[Tensor, Sequence[Tensor | None]]],
     waits: Sequence[Operation],
 ) -> Operation:
-    """The If node with these results, a stand-in being made where a branch does not compute one."""
+    """Returns the If node with these results, a stand-in being made where a branch does not compute one."""
     functions = []
     for i, body in enumerate(bodies):
         function = body.graph
@@ -139,14 +141,14 @@ def add_if(
 
 
 def widest(a: Shape, b: Shape) -> Shape:
-    """What both shapes have in common."""
+    """Returns what both shapes have in common."""
     if a is None or b is None or len(a) != len(b):
         return None
     return tuple(x if x == y else None for x, y in zip(a, b, strict=True))
 
 
 def _stand_in(body: Scope, tensor: Tensor, other: Tensor | None) -> Tensor:
-    """A value for a result that this branch does not compute, and that nobody looks at when it has run."""
+    """Returns a value for a result that this branch does not compute, and that nobody looks at when it has run."""
     assert other is not None
     if other.dtype.name == "variant":
         raise UnimplementedError(
@@ -171,7 +173,7 @@ def _stand_in(body: Scope, tensor: Tensor, other: Tensor | None) -> Tensor:
 
 
 def guarded(scope: Scope, tensor: Tensor, literals: Sequence[Literal]) -> Tensor:
-    """The tensor's value for the caller, who gets an error where the branch that computes it did not run."""
+    """Returns the tensor's value for the caller, who gets an error where the branch that computes it did not run."""
     if not literals:
         return scope.value_of(tensor, tensor.op)
     (pred, value), *further = literals

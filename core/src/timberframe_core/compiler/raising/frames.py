@@ -17,7 +17,7 @@ RAISED = CONTROL_FLOW | {"reference"}
 
 
 def is_loop_merge(op: Operation) -> bool:
-    """Whether a Merge joins a loop variable's first value with those of later iterations."""
+    """Returns whether a Merge joins a loop variable's first value with those of later iterations."""
     return op.op_def.role == "merge" and any(t.op.op_def.role == "next_iteration" for t in op.inputs)
 
 
@@ -38,17 +38,17 @@ class Frame:
         self.children: dict[str, Frame] = {}
 
     def with_role(self, role: Role) -> list[Operation]:
-        """Its operations of these types."""
+        """Returns its operations of these types."""
         return [op for op in self.operations if op.op_def.role == role]
 
     def everything(self) -> Iterator[Operation]:
-        """Its operations and those of inner loops."""
+        """Yields its operations and those of inner loops."""
         yield from self.operations
         for child in self.children.values():
             yield from child.everything()
 
     def encloses(self, other: Frame) -> bool:
-        """Whether `other` is this frame or one inside."""
+        """Returns whether `other` is this frame or one inside."""
         frame: Frame | None = other
         while frame is not None and frame is not self:
             frame = frame.parent
@@ -65,7 +65,7 @@ class Frame:
 
 
 def find_frames(order: Sequence[Operation], fed: Container[Tensor]) -> Frame:
-    """The root frame of these operations, which are in topological order but for the edges that close loops.
+    """Returns the root frame of these operations, which are in topological order but for the edges that close loops.
 
     A frame without a second iteration is no loop; what is in it counts as being around it. InvalidArgumentError where
     an operation uses values of two loops neither of which is inside the other.
@@ -88,7 +88,7 @@ def find_frames(order: Sequence[Operation], fed: Container[Tensor]) -> Frame:
 
 
 def _surrounding(op: Operation, frames: dict[Operation, Frame], root: Frame, fed: Container[Tensor]) -> Frame:
-    """The innermost of the frames from which the operation gets values."""
+    """Returns the innermost of the frames from which the operation gets values."""
     chosen, by = root, None
     sources = [] if op.outputs and all(t in fed for t in op.outputs) else [t.op for t in op.inputs if t not in fed]
     for source in (*sources, *op.control_inputs):

@@ -76,7 +76,7 @@ def _feed(root: Scope, tensor: Tensor) -> Tensor:
 
 
 def _fetch(root: Scope, region: Region, fetch: Tensor | Operation) -> list[Tensor | Operation]:
-    """What stands for a fetch; an operation may stand for several, or for none where its branch never runs."""
+    """Returns what stands for a fetch; an operation may stand for several, or for none where its branch never runs."""
     if isinstance(fetch, Operation):
         return list(root.ran.get(fetch, ()))
     condition = region.condition(fetch)

@@ -130,7 +130,8 @@ class _Loop:
                 self.variables.append(op)
 
     def _functions(self, name: str, first: Sequence[Tensor]) -> tuple[FuncGraph, FuncGraph, list[Shape]]:
-        """The bodies that decide whether there is another iteration, and that do it; shapes that hold in all of them.
+        """Returns the bodies that decide whether there is another iteration, and that do it; shapes
+        that hold in all of them.
 
         The shapes of the first iteration are tried, and given up where an iteration changes them.
         """
@@ -153,7 +154,7 @@ class _Loop:
             raising.temporary, shapes = temporary, wider
 
     def _trace(self, name: str, first: Sequence[Tensor], shapes: Sequence[Shape]) -> tuple[FuncGraph, FuncGraph]:
-        """Both bodies for loop variables of these shapes."""
+        """Returns both bodies for loop variables of these shapes."""
         deciding = self.scope.inner(f"{name}_cond")
         self._bind(deciding, self._add_inputs(deciding, first, shapes))
         needed = self.region.closure([self.again_if.op], ())
@@ -217,7 +218,9 @@ class _Loop:
 
 
 def _predicate(frame: Frame) -> Tensor:
-    """What decides whether there is another iteration: LoopCond, or else the predicate of the Switch before an Exit."""
+    """Returns what decides whether there is another iteration: LoopCond, or else the predicate of
+    the Switch before an Exit.
+    """
     found = {op.outputs[0] for op in frame.with_role("loop_condition")}
     if not found:
         found = {t.op.inputs[1] for op in frame.exits for t in op.inputs if t.op.op_def.role == "switch"}

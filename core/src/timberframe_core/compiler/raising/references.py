@@ -39,7 +39,7 @@ class Reference:
 
 
 def flat_args(args: tuple[ArgDef, ...], attrs: dict[str, Any]) -> list[ArgDef]:
-    """The declared argument of each flat input or output."""
+    """Returns the declared argument of each flat input or output."""
     return [arg for arg in args for _ in arg_dtypes((arg,), attrs)]
 
 
@@ -61,7 +61,7 @@ def emit_reference(scope: Scope, op: Operation) -> None:
 
 
 def _emit_variable(scope: Scope, op: Operation) -> None:
-    """A handle. It stands outside of all loops and branches, so that all of them mean one variable."""
+    """Emits a handle. It stands outside of all loops and branches, so that all of them mean one variable."""
     attrs = op.attrs
     temporary = op.type == "TemporaryVariable"
     shared = attrs["var_name" if temporary else "shared_name"] or op.name
@@ -94,7 +94,7 @@ def _emit_variable(scope: Scope, op: Operation) -> None:
 
 
 def _emit_stack(scope: Scope, op: Operation) -> None:
-    """A stack of any size."""
+    """Emits a stack of any size."""
     made = scope.add(op, "StackV2", [scope.constant(np.int32(-1), f"{op.name}/_size")], dict(op.attrs))
     scope.set(op.outputs[0], Reference(made.outputs[0], op.attrs["elem_type"], None))
 
@@ -112,7 +112,7 @@ def _reference(scope: Scope, op: Operation, i: int) -> Reference:
 
 
 def _emit_access(scope: Scope, op: Operation) -> None:
-    """The resource op that does the same."""
+    """Emits the resource op that does the same."""
     name = op.op_def.resource_op
     op_def = registry.find(name)
     if op_def is None:
@@ -136,7 +136,7 @@ def _emit_access(scope: Scope, op: Operation) -> None:
 
 
 def _emit_destroy(scope: Scope, op: Operation) -> None:
-    """The last value, read before the variable goes."""
+    """Emits the last value, read before the variable goes."""
     reference = _reference(scope, op, 0)
     name = op.attrs["var_name"]
     if name not in scope.raising.temporary:
@@ -152,7 +152,7 @@ def _emit_destroy(scope: Scope, op: Operation) -> None:
 
 
 def _emit_select(scope: Scope, op: Operation) -> None:
-    """The reference that a constant index chooses, or that all inputs are."""
+    """Emits the reference that a constant index chooses, or that all inputs are."""
     choices = [_reference(scope, op, i) for i in range(1, len(op.inputs))]
     index = op.inputs[0].host_value
     if index is not None and index.shape == () and 0 <= int(index) < len(choices):

@@ -44,7 +44,7 @@ class Unit:
         return [self.operation]
 
     def outputs(self) -> list[Tensor]:
-        """What it makes for others."""
+        """Returns what it makes for others."""
         if self.loop is not None:
             return [op.outputs[0] for op in self.loop.exits]
         assert self.operation is not None
@@ -127,7 +127,7 @@ class Region:
         unit.needs = {m for m in makers if m is not None}
 
     def _delay_makers(self) -> None:
-        """Has what makes an array or stack wait for all else that its users need, so that one If can hold them all.
+        """Makes what makes an array or stack wait for all else that its users need, so that one If can hold them all.
 
         A handle cannot leave the branch in which it is made.
         """
@@ -196,7 +196,7 @@ class Region:
         return found
 
     def source(self, pred: Tensor) -> Tensor:
-        """The predicate that copies come from: tf.cond switches by copies of the tensor that it was given."""
+        """Returns the predicate that copies come from: tf.cond switches by copies of the tensor that it was given."""
         while pred.op.type == "Identity" and pred not in self.fed:
             before = pred.op.inputs[0]
             if self.condition(before) != self.condition(pred) or any(a.is_ref for a in before.op.op_def.outputs):
@@ -207,7 +207,7 @@ class Region:
         return pred
 
     def _meaning(self, pred: Tensor, value: bool) -> Condition:
-        """The literals that a predicate's value comes to.
+        """Returns the literals that a predicate's value comes to.
 
         Gradients of a Merge ask whether its value_index is a number, which is to ask for the condition of that input.
         """
@@ -228,16 +228,16 @@ class Region:
             self.consumers.setdefault(pred, []).append(unit)
 
     def condition(self, tensor: Tensor) -> Condition | None:
-        """When the tensor is computed; always for those from around the region."""
+        """Returns when the tensor is computed; always for those from around the region."""
         return self.conditions.get(tensor, ALWAYS)
 
     def ran(self, op: Operation) -> Condition | None:
-        """When the operation runs; always for those from around the region."""
+        """Returns when the operation runs; always for those from around the region."""
         unit = self._maker.get(op)
         return ALWAYS if unit is None else unit.condition
 
     def _any_of(self, op: Operation) -> Condition | None:
-        """What the conditions of a Merge's inputs come to."""
+        """Returns what the conditions of a Merge's inputs come to."""
         terms = {c for t in op.inputs if (c := self.condition(t)) is not None}
         if not terms:
             return None
@@ -253,11 +253,11 @@ class Region:
         return next(iter(terms))
 
     def literals(self, condition: Iterable[Literal]) -> list[Literal]:
-        """The literals so that each predicate is known to be computed once those before it hold."""
+        """Returns the literals so that each predicate is known to be computed once those before it hold."""
         return sorted(condition, key=lambda literal: self._ranks[literal[0]])
 
     def closure(self, roots: Iterable[Operation], stop: Container[Operation]) -> set[Unit]:
-        """The units that these operations need, themselves included, up to `stop`."""
+        """Returns the units that these operations need, themselves included, up to `stop`."""
         found: set[Unit] = set()
         stack = [self._maker[op] for op in roots if op in self._maker and op not in stop]
         while stack:
@@ -269,7 +269,7 @@ class Region:
 
 
 def _tested_index(pred: Tensor) -> tuple[Operation | None, int]:
-    """The Merge and the number i of `Equal(value_index, i)`; None for another predicate."""
+    """Returns the Merge and the number i of `Equal(value_index, i)`; None for another predicate."""
     if pred.op.type == "Equal":
         for index, number in (pred.op.inputs, reversed(pred.op.inputs)):
             known = number.host_value
@@ -279,7 +279,7 @@ def _tested_index(pred: Tensor) -> tuple[Operation | None, int]:
 
 
 def conjunction(conditions: Sequence[Condition | None]) -> Condition | None:
-    """All of these at once; None where they contradict each other."""
+    """Returns all of these at once; None where they contradict each other."""
     union: set[Literal] = set()
     for condition in conditions:
         if condition is None:
@@ -289,7 +289,7 @@ def conjunction(conditions: Sequence[Condition | None]) -> Condition | None:
 
 
 def _join_two(terms: set[Condition]) -> set[Condition] | None:
-    """The same disjunction with one term fewer, None where two never come to one."""
+    """Returns the same disjunction with one term fewer, None where two never come to one."""
     for a, b in _pairs(terms):
         if a <= b or b <= a:
             return (terms - {a, b}) | {min(a, b, key=len)}

@@ -34,7 +34,7 @@ class Schedule:
         self._connect()
 
     def nested(self, scope: Scope, units: Iterable[Unit], holds: Condition, region: Region | None = None) -> Schedule:
-        """A schedule of the same kind for a body."""
+        """Returns a schedule of the same kind for a body."""
         return Schedule(scope, region or self.region, units, holds)
 
     def _connect(self) -> None:
@@ -48,18 +48,20 @@ class Schedule:
                 self._push(unit)
 
     def _needs(self, unit: Unit) -> set[Unit]:
-        """The units that must run before; of a Merge those that can be its source."""
+        """Returns the units that must run before; of a Merge those that can be its source."""
         if not unit.merges:
             return unit.needs
         dead = {t for t in unit.inputs if not self.possible(self.region.condition(t))}
         return {n for n in unit.needs if not dead.intersection(n.outputs()) or set(n.operations()) & set(unit.controls)}
 
     def possible(self, condition: Condition | None) -> bool:
-        """Whether the condition can hold here."""
+        """Returns whether the condition can hold here."""
         return condition is not None and not any((pred, not value) in self.holds for pred, value in condition)
 
     def predicate(self, unit: Unit) -> Tensor | None:
-        """The predicate on which it depends whether the unit runs, or which input a Merge takes; None for none."""
+        """Returns the predicate on which it depends whether the unit runs, or which input a
+        Merge takes; None for none.
+        """
         further = self.region.literals((unit.condition or frozenset()) - self.holds)
         if not further and unit.merges:
             conditions = [self.region.condition(t) for t in unit.inputs]
@@ -121,7 +123,7 @@ class Schedule:
             self.scope.emit(unit.operation)
 
     def _emit_merge(self, unit: Unit) -> None:
-        """A Merge whose source is known here."""
+        """Emits a Merge whose source is known here."""
         op, scope = unit.operation, self.scope
         assert op is not None
         conditions = [self.region.condition(t) for t in op.inputs]

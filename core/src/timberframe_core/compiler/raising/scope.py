@@ -38,7 +38,7 @@ class Raising:
         self._taken = source.find_function
 
     def new_function(self, name: str, outer: Graph) -> FuncGraph:
-        """An empty body whose name nobody else has."""
+        """Returns an empty body whose name nobody else has."""
         base = name.replace("/", "_")
         chosen, number = base, 0
         while chosen in self.graph.functions or self._taken(chosen) is not None:
@@ -81,7 +81,7 @@ class Scope:
         return self if self.parent is None else self.parent.root
 
     def inner(self, name: str) -> Scope:
-        """The scope of a new body."""
+        """Returns the scope of a new body."""
         return Scope(self.raising, self.raising.new_function(name, self.graph), self)
 
     def free_name(self, name: str) -> str:
@@ -95,7 +95,7 @@ class Scope:
     # Values
 
     def found(self, tensor: Tensor) -> Found | None:
-        """What stands for a tensor of the source here or around; None for nothing."""
+        """Returns what stands for a tensor of the source here or around; None for nothing."""
         scope: Scope | None = self
         while scope is not None:
             found = scope._values.get(tensor)
@@ -105,7 +105,7 @@ class Scope:
         return None
 
     def find(self, tensor: Tensor) -> Found:
-        """What stands for a tensor of the source."""
+        """Returns what stands for a tensor of the source."""
         found = self.found(tensor)
         if found is not None:
             return found
@@ -125,24 +125,26 @@ class Scope:
         self._values[tensor] = value
 
     def is_here(self, tensor: Tensor) -> bool:
-        """Whether the tensor is made in this graph."""
+        """Returns whether the tensor is made in this graph."""
         return tensor.op.graph is self.graph
 
     def local(self, tensor: Tensor) -> Found | None:
-        """What stands for the tensor in this scope alone."""
+        """Returns what stands for the tensor in this scope alone."""
         return self._values.get(tensor)
 
     def value(self, op: Operation, i: int) -> Tensor:
-        """The value of input i where `op` stands; a variable is read there."""
+        """Returns the value of input i where `op` stands; a variable is read there."""
         return self.value_of(op.inputs[i], op)
 
     def value_of(self, tensor: Tensor, op: Operation) -> Tensor:
-        """The value of a tensor where `op` stands."""
+        """Returns the value of a tensor where `op` stands."""
         found = self.find(tensor)
         return found if isinstance(found, Tensor) else self.read(op, tensor)
 
     def read(self, op: Operation, tensor: Tensor) -> Tensor:
-        """A new read of the variable that a tensor refers to, after its last write and as early as `op` may run."""
+        """Returns a new read of the variable that a tensor refers to, after its last write and
+        as early as `op` may run.
+        """
         reference = self.find(tensor)
         assert isinstance(reference, Reference)
         if reference.empty:  # what has no elements needs no initial value
@@ -163,12 +165,14 @@ class Scope:
     # Operations
 
     def waits(self, op: Operation, *references: Tensor) -> list[Operation]:
-        """The operations of this graph for which `op` waits by control edges, or as the writers of references."""
+        """Returns the operations of this graph for which `op` waits by control edges, or as
+        the writers of references.
+        """
         before = (*op.control_inputs, *(t.op for t in references))
         return list(dict.fromkeys(n for c in before for n in self.ran.get(c, ())))
 
     def waits_of(self, controls: Iterable[Operation], inputs: Iterable[Tensor]) -> list[Operation]:
-        """The same for a loop or branch that needs all of these."""
+        """Returns the same for a loop or branch that needs all of these."""
         written = [t.op for t in inputs if isinstance(self.found(t), Reference)]
         return list(dict.fromkeys(n for c in (*controls, *written) for n in self.ran.get(c, ())))
 
@@ -201,7 +205,7 @@ class Scope:
         return made
 
     def constant(self, value: Any, name: str, dtype: DType | None = None) -> Tensor:
-        """A Const node."""
+        """Returns a Const node."""
         array, kind = to_array(value, dtype)
         made = self.graph.create_op(
             registry.get("Const"), [], {"value": array, "dtype": kind}, self.free_name(name), device="", exact_name=True

@@ -17,7 +17,7 @@ from timberframe_core.shapes import Shape, format_shape
 
 
 def _block_shape(c: InferenceContext) -> list[int | None] | None:
-    """The block's sizes: input 1, or the attr block_size in both dimensions of space."""
+    """Returns the block's sizes: input 1, or the attr block_size in both dimensions of space."""
     if "block_size" in c.attrs:
         return [c.attrs["block_size"]] * 2
     shape = c.shapes[1]
@@ -32,7 +32,7 @@ def _block_shape(c: InferenceContext) -> list[int | None] | None:
 
 
 def _margins(c: InferenceContext, count: int) -> list[tuple[int | None, int | None]]:
-    """The paddings or crops, the last input, as pairs."""
+    """Returns the paddings or crops, the last input, as pairs."""
     at = len(c.shapes) - 1
     name, shape = c.op.inputs[at].name, c.shapes[at]
     if shape is not None and (len(shape) != 2 or shape[0] not in (None, count) or shape[1] not in (None, 2)):

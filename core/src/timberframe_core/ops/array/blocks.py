@@ -60,7 +60,7 @@ def _depth_to_space_shape(c: InferenceContext) -> list[Shape]:
 def space_to_depth_axes(
     shape: tuple[int, ...], block: int, data_format: str
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The input's shape with its blocks as dimensions, and the order that brings them into the depth."""
+    """Returns the input's shape with its blocks as dimensions, and the order that brings them into the depth."""
     if data_format == "NHWC":
         n, h, w, d = shape
         return (n, h // block, block, w // block, block, d), (0, 1, 3, 2, 4, 5)
@@ -72,7 +72,9 @@ def space_to_depth_axes(
 def depth_to_space_axes(
     shape: tuple[int, ...], block: int, data_format: str
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The input's shape with the blocks of its depth as dimensions, and the order that brings them into space."""
+    """Returns the input's shape with the blocks of its depth as dimensions, and the order
+    that brings them into space.
+    """
     if data_format == "NHWC":
         n, h, w, d = shape
         return (n, h, w, block, block, d // (block * block)), (0, 1, 3, 2, 4, 5)

@@ -16,7 +16,9 @@ from timberframe_core.shapes import Shape, format_shape
 
 
 def nonfinite_message(op: str, message: str) -> str:
-    """The message of CheckNumerics and CheckNumericsV2 for the counts of NaN, +Inf, -Inf and all infinite elements."""
+    """Returns the message of CheckNumerics and CheckNumericsV2 for the counts of NaN, +Inf, -Inf
+    and all infinite elements.
+    """
     prefix = message.replace("{", "{{").replace("}", "}}")
     fact = "{1} +Inf and {2} -Inf" if op == "CheckNumericsV2" else "{3} infinite"
     return f"{prefix}: the tensor has {{0}} NaN, {fact} values; all must be finite"
@@ -79,7 +81,9 @@ for _name in ("CheckNumerics", "CheckNumericsV2"):
 
 
 def summary(x: np.ndarray, count: int) -> str:
-    """The first `count` elements (all if negative) of an array, with brackets for each dimension, as TensorFlow's."""
+    """Returns the first `count` elements (all if negative) of an array, with brackets for each
+    dimension, as TensorFlow's.
+    """
     limit = x.size if count < 0 else count
     parts: list[str] = []
     if x.ndim == 0:
@@ -107,7 +111,7 @@ def _summarize(x: np.ndarray, left: int, depth: int, parts: list[str]) -> int:
 
 
 def element_text(x: Any) -> str:
-    """An element as TensorFlow writes it: floats with as many digits as tell them apart, bools as 0 and 1."""
+    """Returns an element as TensorFlow writes it: floats with as many digits as tell them apart, bools as 0 and 1."""
     if isinstance(x, bytes):
         return x.decode(errors="backslashreplace")
     if isinstance(x, bool | np.bool_):
@@ -123,7 +127,7 @@ def element_text(x: Any) -> str:
 
 
 def assertion_error(op: str, name: str, attrs: Attrs, data: list[np.ndarray]) -> InvalidArgumentError:
-    """The error of an Assert whose condition is false."""
+    """Returns the error of an Assert whose condition is false."""
     return InvalidArgumentError(f"{op} '{name}': {_assertion_message(attrs, data)}", name)
 
 

@@ -70,7 +70,7 @@ define_op(
 
 
 def _default_shape(c: InferenceContext) -> list[Shape]:
-    """The attr's shape: what is fed may differ from the default in the sizes that the attr leaves open."""
+    """Returns the attr's shape: what is fed may differ from the default in the sizes that the attr leaves open."""
     declared = c.attrs["shape"]
     if not compatible(declared, c.shapes[0]):
         raise c.error(
@@ -101,7 +101,7 @@ define_op(
 
 
 def _shape_from_dims(c: InferenceContext) -> list[Shape]:
-    """The shape that the first input spells; a vector, or a scalar that stands for a vector of one."""
+    """Returns the shape that the first input spells; a vector, or a scalar that stands for a vector of one."""
     dims = c.shapes[0]
     if dims is not None and len(dims) > 1:
         raise c.error(f"{c.op.inputs[0].name} has shape {format_shape(dims)}; it must be a vector")
@@ -243,7 +243,7 @@ define_op(
 
 
 def range_length(start: Any, limit: Any, delta: Any) -> int:
-    """How many elements a Range has; raises ValueError with fact and requirement for arguments that make none.
+    """Returns how many elements a Range has; raises ValueError with fact and requirement for arguments that make none.
 
     Integers are exact. Floats follow TensorFlow: the quotient is taken in float64 and rounded up.
     """
@@ -327,7 +327,7 @@ def _range_errors() -> Iterator[ErrorSample]:
 
 
 def _sequence_error(attrs: Attrs, inputs: Any, expected: np.ndarray, unit: float) -> np.ndarray:
-    """Two roundings, of the product and of the sum, for each element; and those of the step in LinSpace."""
+    """Returns two roundings, of the product and of the sum, for each element; and those of the step in LinSpace."""
     ends = np.abs(np.stack([np.asarray(x, np.float64).reshape(()) for x in inputs[:2]]))
     largest = float(np.max(ends, initial=0.0, where=np.isfinite(ends)))
     return np.asarray(unit * (np.abs(expected) + 4 * largest))
@@ -380,7 +380,7 @@ def _linspace(attrs: Attrs, start: np.ndarray, stop: np.ndarray, num: np.ndarray
 
 
 def _linspace_gradient(op: Any, grad: Any) -> list[Any]:
-    """Each element is a mean of both ends, whose weights are evenly spaced, too."""
+    """Returns the gradient: each element is a mean of both ends, whose weights are evenly spaced, too."""
     start, _, num = op.inputs
     zero, one = apply_op("ZerosLike", [start]), apply_op("OnesLike", [start])
     ends = (one, zero), (zero, one)

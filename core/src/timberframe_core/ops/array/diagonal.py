@@ -17,13 +17,13 @@ LEFT_LEFT = "LEFT_LEFT"  # how MatrixDiagV2 and its relatives align, which have 
 
 
 def diagonal_range(k: Any) -> tuple[int, int]:
-    """The lowest and the highest of the diagonals that k names: one number, or the two ends."""
+    """Returns the lowest and the highest of the diagonals that k names: one number, or the two ends."""
     ends = [int(x) for x in np.ravel(k)]
     return ends[0], ends[-1]
 
 
 def packed_length(rows: int, columns: int, lower: int, upper: int) -> int:
-    """The length of the longest of these diagonals."""
+    """Returns the length of the longest of these diagonals."""
     return max(0, min(rows + min(upper, 0), columns - max(lower, 0)))
 
 
@@ -50,7 +50,7 @@ def require_matrix(c: InferenceContext, i: int = 0, rank: int = 2) -> Shape:
 
 
 def _k(c: InferenceContext, i: int) -> tuple[int, int] | None:
-    """The ends of the diagonals that input i names, checked; None while unknown."""
+    """Returns the ends of the diagonals that input i names, checked; None while unknown."""
     shape, value = c.shapes[i], c.value(i)
     if shape is not None and len(shape) > 1:
         raise c.error(f"k has shape {format_shape(shape)}; it must be a scalar or a vector")
@@ -110,7 +110,7 @@ def _diag_shape(c: InferenceContext) -> list[Shape]:
 
 
 def _matrix_size(c: InferenceContext, length: int, k: tuple[int, int], rows: int, columns: int) -> tuple[int, int]:
-    """The size of the matrices that diagonals of this length make; -1 stands for a size that is not given."""
+    """Returns the size of the matrices that diagonals of this length make; -1 stands for a size that is not given."""
     least_rows, least_columns = length - min(k[1], 0), length + max(k[0], 0)
     if rows == -1 and columns == -1:
         rows = columns = max(least_rows, least_columns)
@@ -263,7 +263,7 @@ def _set_errors() -> Iterable[ErrorSample]:
 
 
 def _from_diagonals(x: Any, grad: Any, k: Any, align: str) -> Any:
-    """The gradient of matrices x of which diagonals were taken: those diagonals, and zeros elsewhere."""
+    """Returns the gradient of matrices x of which diagonals were taken: those diagonals, and zeros elsewhere."""
     shape = x.static_shape
     if shape is None or None in shape[-2:]:
         return apply_op("MatrixSetDiagV3", [zeros_like(x), grad, k], {"align": align})

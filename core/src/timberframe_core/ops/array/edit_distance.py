@@ -43,7 +43,7 @@ def _shape(c: InferenceContext) -> list[Shape]:
 
 
 def _sequences(indices: np.ndarray, values: np.ndarray, shape: np.ndarray, operand: str) -> Sequences:
-    """The values of each sequence, by its row."""
+    """Returns the values of each sequence, by its row."""
     if ((indices < 0) | (indices >= shape)).any():
         raise InvalidArgumentError(f"{operand}_indices leave {operand}_shape {shape.tolist()}; they must not")
     found: Sequences = {}
@@ -84,7 +84,7 @@ def _reference(
 
 
 def _case(rows: list[list[int]], shape: tuple[int, ...]) -> tuple[Any, Any, Any]:
-    """A sparse matrix of these rows."""
+    """Returns a sparse matrix of these rows."""
     indices = [(i, j) for i, row in enumerate(rows) for j in range(len(row))]
     values = np.array([x for row in rows for x in row], np.int64)
     return np.array(indices, np.int64).reshape(-1, 2), values, np.array(shape, np.int64)

@@ -28,7 +28,7 @@ POLICIES = ("", "DEFAULT", "ERROR", "IGNORE")
 
 
 def check_policy(c: InferenceContext) -> None:
-    """The attr bad_indices_policy: what happens at an index out of range."""
+    """Checks the attr bad_indices_policy: what happens at an index out of range."""
     policy = c.attrs["bad_indices_policy"]
     if policy not in POLICIES:
         raise c.late_error(f"bad_indices_policy is {policy!r}; it must be one of {', '.join(map(repr, POLICIES))}")
@@ -181,7 +181,7 @@ def rows_gradient(params: Any, indices: Any, grad: Any, shape: Any = None) -> An
 
 
 def _axis(op: Any) -> Any:
-    """The axis of a GatherV2 counted from the front: an integer where known, else a scalar."""
+    """Returns the axis of a GatherV2 counted from the front: an integer where known, else a scalar."""
     params, _, axis = op.inputs
     value, shape = known(axis), params.static_shape
     if value is not None and (int(value) >= 0 or shape is not None):
@@ -204,7 +204,7 @@ def _gather_v2_gradient(op: Any, grad: Any) -> list[Any]:
 
 
 def _batch_gather_gradient(params: Any, indices: Any, grad: Any, axis: Any, batch: Any) -> Any:
-    """The gradient of params seen as [rows, outer, limit, inner], with indices as [rows, count]."""
+    """Returns the gradient of params seen as [rows, outer, limit, inner], with indices as [rows, count]."""
     rows, outer, inner = size_of(params, 0, batch), size_of(params, batch, axis), size_of(params, axis + 1, None)
     limit, count = size_of(params, axis, axis + 1), size_of(indices, batch, None)
     positions = apply_op("Reshape", [indices, constant([rows, count], int32)])
@@ -254,7 +254,7 @@ define_op(
 
 
 def index_depth(c: InferenceContext, indices: Shape) -> int | None:
-    """Length of the index tuples that make up the last dimension of `indices`."""
+    """Returns the length of the index tuples that make up the last dimension of `indices`."""
     if indices is None:
         return None
     if not indices:

@@ -19,7 +19,7 @@ _SHAPES = ((), (1,), (0,), (3, 0, 2), (7, 13), (65_537,), (2, 1, 3, 1, 2, 1, 3, 
 
 
 def _same_shapes(c: InferenceContext) -> list[Shape]:
-    """Each output has the shape of its input; handles of variables pass through."""
+    """Returns the shapes: each output has the shape of its input; handles of variables pass through."""
     for i, handle in enumerate(c.handles):
         if handle is not None:
             c.output_handles[i] = handle

@@ -48,7 +48,9 @@ def _patches(attrs: Attrs, images: np.ndarray) -> np.ndarray:
 
 
 def _gradient(op: Any, grad: Any) -> list[Any]:
-    """Each element of the gradient goes back to where it came from: patches of numbered pixels say where."""
+    """Returns the gradient: each element of the gradient goes back to where it came from: patches of
+    numbered pixels say where.
+    """
     images = op.inputs[0]
     sizes = apply_op("Shape", [images], {"out_type": int64})
     batch, rows, columns, depth = (apply_op("GatherV2", [sizes, i, 0]) for i in range(4))

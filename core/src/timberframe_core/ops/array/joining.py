@@ -28,7 +28,7 @@ from timberframe_core.shapes import Shape, StaticShape, compatible, format_shape
 
 
 def _concatenated(c: InferenceContext, shapes: Sequence[Shape], axis: int | None) -> Shape:
-    """The shape of the inputs put one after the other along an axis, checked as far as shapes are known."""
+    """Returns the shape of the inputs put one after the other along an axis, checked as far as shapes are known."""
     known = [s for s in shapes if s is not None]
     if not known:
         return None
@@ -61,7 +61,7 @@ def _listed(shapes: Sequence[Shape]) -> str:
 
 
 def _joined_value(c: InferenceContext, axis: HostValue, inputs: slice) -> list[HostValue]:
-    """The known elements of the inputs, put one after the other along an axis, between unknown ones."""
+    """Returns the known elements of the inputs, put one after the other along an axis, between unknown ones."""
     joined = static_output(c)
     if axis is None or joined is None:
         return [None]
@@ -74,7 +74,7 @@ def _joined_value(c: InferenceContext, axis: HostValue, inputs: slice) -> list[H
 
 
 def _or_unknown(value: HostValue, shape: StaticShape) -> np.ndarray:
-    """The value as objects, or unknown elements in its shape."""
+    """Returns the value as objects, or unknown elements in its shape."""
     return np.full(shape, UNKNOWN, object) if value is None else value.astype(object)
 
 
@@ -117,7 +117,7 @@ _MOST_SLICES = 16  # beyond, one SplitV takes the parts out faster
 
 
 def _parts(grad: Any, values: Sequence[Any], axis: Any) -> list[Any]:
-    """The parts of a joined gradient that belong to each of the values."""
+    """Returns the parts of a joined gradient that belong to each of the values."""
     at = _known_axis(values, known(axis))
     if at is not None and is_slices(grad):
         return _parts_of_slices(grad, values, at)
@@ -136,7 +136,7 @@ def _parts(grad: Any, values: Sequence[Any], axis: Any) -> list[Any]:
 
 
 def _known_axis(values: Sequence[Any], axis: np.ndarray | None) -> int | None:
-    """The axis counted from the front; None where the graph does not show it."""
+    """Returns the axis counted from the front; None where the graph does not show it."""
     at = None if axis is None else int(axis.reshape(-1)[0])
     if at is None or at >= 0:
         return at

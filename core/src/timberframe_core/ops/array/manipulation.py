@@ -291,7 +291,9 @@ def _tile_errors() -> Iterator[ErrorSample]:
 
 
 def _tile_gradient(op: Any, grad: Any) -> list[Any]:
-    """The sum over the copies: each dimension is split in two, (copy, element), and the first of them summed."""
+    """Returns the sum over the copies: each dimension is split in two, (copy, element), and
+    the first of them summed.
+    """
     x, multiples = op.inputs
     times, shape = known(multiples), x.static_shape
     if times is not None and shape is not None and None not in shape:

@@ -43,7 +43,7 @@ def _padded(c: InferenceContext) -> list[Shape]:
 
 
 def _check_mirror(c: InferenceContext, axis: int, size: int, padding: int) -> None:
-    """A mirror cannot show more than there is: the size, without the edge itself for REFLECT."""
+    """Checks that a mirror shows no more than there is: the size, without the edge itself for REFLECT."""
     mode = c.attrs.get("mode")
     if mode is None:
         return
@@ -114,7 +114,7 @@ def _errors(rest: list[Arg], attrs: dict[str, Any]) -> Iterator[ErrorSample]:
 
 
 def _middle(op: Any, grad: Any) -> Any:
-    """The part of the gradient that belongs to the input itself."""
+    """Returns the part of the gradient that belongs to the input itself."""
     x, paddings = op.inputs[:2]
     value = known(paddings)
     if value is not None:

@@ -69,7 +69,9 @@ def _partition_errors() -> Iterator[ErrorSample]:
 
 
 def _partition_gradient(op: Any, *grads: Any) -> list[Any]:
-    """Each slice goes back to the index that it came from: the indices are partitioned in the same way."""
+    """Returns the gradient: each slice goes back to the index that it came from: the indices are
+    partitioned in the same way.
+    """
     data, partitions = op.inputs
     count = size_of(partitions, 0, None)
     numbers = apply_op("Range", [constant(0, int32), constant(count, int32), constant(1, int32)])
@@ -133,7 +135,7 @@ def _stitch_reference(attrs: Attrs, *inputs: np.ndarray) -> np.ndarray:
 
 
 def _stitch(inputs: Sequence[np.ndarray], blank: Any) -> np.ndarray:
-    """The slices at their rows, and `blank` in the rows that none names."""
+    """Returns the slices at their rows, and `blank` in the rows that none names."""
     count = len(inputs) // 2
     indices, data = inputs[:count], inputs[count:]
     inner = data[0].shape[indices[0].ndim :]

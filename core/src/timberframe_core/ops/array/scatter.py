@@ -184,7 +184,7 @@ def _update_gradient(op: Any, grad: Any) -> list[Any]:
 
 
 def _extreme_gradient(op: Any, grad: Any) -> list[Any]:
-    """Where several elements are the extreme one they share the gradient."""
+    """Returns where several elements are the extreme one they share the gradient."""
     x, indices, updates = op.inputs
     policy, dtype = {"bad_indices_policy": op.attrs["bad_indices_policy"]}, x.dtype
     own = indicator(apply_op("Equal", [x, op.outputs[0]]), dtype)

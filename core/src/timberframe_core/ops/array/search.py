@@ -60,12 +60,14 @@ define_op(
 
 
 def _keys(x: np.ndarray) -> np.ndarray:
-    """A sortable array whose elements are equal where x's are."""
+    """Returns a sortable array whose elements are equal where x's are."""
     return widen(x) if x.dtype.kind in "fV" else x
 
 
 def _first_occurrence(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Positions of the distinct elements' first occurrence in order, each element's number among them, and counts."""
+    """Returns positions of the distinct elements' first occurrence in order, each element's
+    number among them, and counts.
+    """
     _, first, inverse, counts = np.unique(
         x, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
     )
@@ -99,7 +101,7 @@ def _unique_reference(attrs: Attrs, x: np.ndarray, *axis: np.ndarray) -> tuple[n
 
 
 def _row_numbers(rows: np.ndarray) -> np.ndarray:
-    """A number for each row, equal where rows are."""
+    """Returns a number for each row, equal where rows are."""
     if not rows.size:
         return np.zeros(len(rows), np.int64)
     return np.unique(rows, axis=0, return_inverse=True)[1].ravel()

@@ -159,7 +159,7 @@ def _same_number_of_elements(c: InferenceContext, source: Shape, sizes: list[Any
 
 
 def _with_inferred_size(c: InferenceContext, source: Shape, sizes: list[Any]) -> Shape:
-    """The shape with its -1 replaced, where the input's sizes are known.
+    """Returns the shape with its -1 replaced, where the input's sizes are known.
 
     For an empty input the sizes of zero on both sides are left out of the division, as TensorFlow does.
     """
@@ -179,7 +179,7 @@ def _with_inferred_size(c: InferenceContext, source: Shape, sizes: list[Any]) ->
 
 
 def _from_equal_unknown(source: Shape, sizes: list[Any], rest: int) -> int | None:
-    """What -1 stands for when the input's sizes are not all known: only ever zero, when a known one is zero."""
+    """Returns what -1 stands for when the input's sizes are not all known: only ever zero, when a known one is zero."""
     if source is not None and 0 in source and rest and 0 not in sizes:
         return 0
     return None

@@ -50,14 +50,14 @@ def _reference(
 
 
 def _gradient(op: Any, grad: Any) -> list[Any]:
-    """What is kept passes its gradient to the input, what is written to the value."""
+    """Returns what is kept passes its gradient to the input, what is written to the value."""
     spans, masks = list(op.inputs[1:4]), {m: op.attrs[m] for m in MASKS}
     kept = apply_op("TensorStridedSliceUpdate", [grad, *spans, apply_op("ZerosLike", [op.inputs[4]])], masks)
     return [kept, None, None, None, apply_op("StridedSlice", [grad, *spans], masks)]
 
 
 def _samples() -> Iterator[Sample]:
-    """Those of StridedSlice, with a value of the slice's shape."""
+    """Yields those of StridedSlice, with a value of the slice's shape."""
     for sample in strided_samples():
         x, *spans = sample.inputs
         assert isinstance(x, Arg)

@@ -50,7 +50,7 @@ def _reference(
 
 
 def _samples() -> Iterator[Sample]:
-    """Those of StridedSlice, with the slice as input."""
+    """Yields those of StridedSlice, with the slice as input."""
     for sample in strided_samples():
         x, *spans = sample.inputs
         assert isinstance(x, Arg)

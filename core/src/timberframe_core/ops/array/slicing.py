@@ -36,7 +36,7 @@ def _slice_shape(c: InferenceContext) -> list[Shape]:
 
 
 def _slice_size(c: InferenceContext, i: int, full: int | None, begin: int | None, size: int | None) -> int | None:
-    """The output's size in one dimension, after the checks that the known values allow."""
+    """Returns the output's size in one dimension, after the checks that the known values allow."""
     if begin is not None and (begin < 0 or (full is not None and begin > full)):
         raise c.error(f"begin[{i}] is {begin}; it must lie in [0, {'?' if full is None else full}]")
     if size is None:
@@ -74,7 +74,7 @@ def _slice_value(c: InferenceContext) -> list[HostValue]:
 
 
 def _slice_planned(attrs: Attrs, constants: Sequence[np.ndarray | None]) -> tuple[str, ...]:
-    """Sizes that reach up to the end depend on where the block begins."""
+    """Returns the inputs to plan by: sizes that reach up to the end depend on where the block begins."""
     size = constants[2]
     return () if size is not None and (size >= 0).all() else ("begin",)
 
@@ -102,7 +102,9 @@ def _slice_errors() -> Iterator[ErrorSample]:
 
 
 def _slice_gradient(op: Any, grad: Any) -> list[Any]:
-    """The gradient at the block's position: begin may differ at each launch, and Pad would be planned for each."""
+    """Returns the gradient at the block's position: begin may differ at each launch, and Pad
+    would be planned for each.
+    """
     x, begin, _ = op.inputs
     end = apply_op("AddV2", [begin, shape_of(op.outputs[0], begin.dtype)])
     strides = apply_op("OnesLike", [begin])
@@ -128,7 +130,7 @@ define_op(
 
 
 def entry_count(c: InferenceContext, first: int) -> int | None:
-    """The length of begin, end and strides, the inputs from `first` on, which must agree."""
+    """Returns the length of begin, end and strides, the inputs from `first` on, which must agree."""
     length: int | None = None
     for i, name in enumerate(("begin", "end", "strides"), first):
         found = vector_length(c, i, name)
@@ -144,7 +146,7 @@ def entry_count(c: InferenceContext, first: int) -> int | None:
 
 
 def selected_shape(c: InferenceContext, shape: Shape, first: int) -> Shape:
-    """The shape that begin, end and strides, the inputs from `first` on, select of a tensor."""
+    """Returns the shape that begin, end and strides, the inputs from `first` on, select of a tensor."""
     length = entry_count(c, first)
     if shape is None or length is None:
         return None
@@ -182,7 +184,7 @@ def _selected_size(
 def _selected(
     attrs: Attrs, shape: StaticShape, begin: np.ndarray, end: np.ndarray, strides: np.ndarray
 ) -> Iterator[tuple[Selection, tuple[int, int, int]]]:
-    """How each dimension is treated, with the first index, number of indices and stride that are taken of it."""
+    """Yields how each dimension is treated, with the first index, number of indices and stride that are taken of it."""
     for s in selections(len(shape), begin.size, attrs):
         first, count, stride = 0, 1, 1
         if s.source is not None and s.entry is None:
@@ -199,7 +201,7 @@ def _selected(
 def selection_index(
     attrs: Attrs, shape: StaticShape, begin: np.ndarray, end: np.ndarray, strides: np.ndarray
 ) -> tuple[Any, ...]:
-    """The NumPy index that takes what StridedSlice takes of a tensor of this shape."""
+    """Returns the NumPy index that takes what StridedSlice takes of a tensor of this shape."""
     index: list[Any] = []
     for s, (first, count, stride) in _selected(attrs, shape, begin, end, strides):
         last = first + count * stride
@@ -248,7 +250,7 @@ def _strided(shape: tuple[int, ...], begin: Any, end: Any, strides: Any, /, **ma
 
 
 def strided_samples() -> Iterator[Sample]:
-    """What StridedSlice is tried with."""
+    """Yields what StridedSlice is tried with."""
     yield _strided((), (), (), ())
     yield _strided((5,), (1,), (4,), (1,))
     yield _strided((5,), (1,), (100,), (2,))

@@ -91,7 +91,7 @@ def _split_v_shape(c: InferenceContext) -> list[Shape]:
 def _split_sizes(
     c: InferenceContext, sizes: list[int | None], shape: tuple[int | None, ...], axis: int
 ) -> list[int | None]:
-    """The size of each part, -1 replaced by what the others leave."""
+    """Returns the size of each part, -1 replaced by what the others leave."""
     given, size = format_shape(tuple(sizes)), shape[axis]
     if any(s is not None and s < -1 for s in sizes):
         raise c.error(f"size_splits is {given}; sizes must be zero or more, or -1 once")

@@ -27,7 +27,7 @@ class Selection:
 
 
 def selections(rank: int, entries: int, attrs: Mapping[str, Any]) -> list[Selection]:
-    """One Selection for each dimension of the input and each new one, in the output's order.
+    """Returns one Selection for each dimension of the input and each new one, in the output's order.
 
     Raises ValueError, with fact and requirement, where there are more entries than dimensions or two ellipses.
     """

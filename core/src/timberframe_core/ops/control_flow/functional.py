@@ -68,7 +68,7 @@ def _case_shape(c: InferenceContext) -> list[Shape]:
 
 
 def branch_number(index: int, count: int) -> int:
-    """Which of so many branches a Case of this index runs: the last one where no branch has the number."""
+    """Returns which of so many branches a Case of this index runs: the last one where no branch has the number."""
     return index if 0 <= index < count else count - 1
 
 

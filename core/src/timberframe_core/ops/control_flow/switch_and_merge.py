@@ -58,7 +58,10 @@ def _switch_shape(c: InferenceContext) -> list[Shape]:
 
 
 def _merge_shape(c: InferenceContext) -> list[Shape]:
-    """What all inputs have in common. The input that closes a loop is not known yet; the importer sees to that."""
+    """Returns what all inputs have in common.
+
+    The input that closes a loop is not known yet; the importer sees to that.
+    """
     _carry(c, 1)
     merged = c.shapes[0]
     for shape in c.shapes[1:]:
@@ -74,7 +77,7 @@ def _loop_cond_shape(c: InferenceContext) -> list[Shape]:
 
 
 def _define(prefix: str) -> None:
-    """The ops that route values, or with the prefix Ref references to variables."""
+    """Defines the ops that route values, or with the prefix Ref references to variables."""
 
     def of(kind: str) -> str:
         return f"Ref({kind})" if prefix else kind

@@ -98,7 +98,7 @@ for _name in ("GroupByWindowDataset", "ExperimentalGroupByWindowDataset"):
 
 
 def _define_result(name: str, doc: str, inputs: Sequence[str], attrs: Sequence[str] = ()) -> None:
-    """An op that goes through a whole dataset."""
+    """Defines an op that goes through a whole dataset."""
     define(
         name,
         inputs=inputs,

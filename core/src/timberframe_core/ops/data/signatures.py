@@ -19,7 +19,7 @@ def define(name: str, **definition: Any) -> None:
 
 
 def component_shapes(c: InferenceContext) -> list[Shape]:
-    """The shapes that the attrs say of the components of an element."""
+    """Returns the shapes that the attrs say of the components of an element."""
     types, shapes = c.attrs["output_types"], c.attrs["output_shapes"]
     if len(types) != len(shapes):
         raise c.error(f"output_shapes has {len(shapes)} shapes for {len(types)} output_types; each needs one")

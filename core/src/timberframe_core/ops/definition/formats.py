@@ -56,12 +56,13 @@ FORMATS["complex128"] = FORMATS["float64"]
 
 
 def computing_format(dtype: np.dtype) -> Format:
-    """The format in which kernels compute for this output: float32 for the half-width ones."""
+    """Returns the format in which kernels compute for this output: float32 for the half-width ones."""
     return FORMATS["float32" if dtype.name in HALVES else dtype.name]
 
 
 def ulp(x: np.ndarray, form: Format) -> np.ndarray:
-    """The unit in the last place at |x|, by Muller's definition, as float64; that of the largest number beyond it.
+    """Returns the unit in the last place at |x|, by Muller's definition, as float64; that of the
+    largest number beyond it.
 
     J.-M. Muller, On the definition of ulp(x), INRIA RR-5504 (2005).
     """

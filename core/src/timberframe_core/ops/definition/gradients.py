@@ -44,29 +44,29 @@ def apply_op(op: str, inputs: Sequence[Any] = (), attrs: Mapping[str, Any] | Non
 
 
 def indexed_slices(values: Any, indices: Any, dense_shape: Any) -> Any:
-    """The gradient of a lookup: rows of a tensor of shape `dense_shape`."""
+    """Returns the gradient of a lookup: rows of a tensor of shape `dense_shape`."""
     return supplied.indexed_slices(values, indices, dense_shape)
 
 
 def is_slices(grad: Any) -> bool:
-    """Whether a gradient has come as IndexedSlices."""
+    """Returns whether a gradient has come as IndexedSlices."""
     return isinstance(grad, supplied.indexed_slices)
 
 
 def shape_of(x: Any, dtype: Any = int32) -> Any:
-    """The shape of x as a vector; no node but a constant where it is known."""
+    """Returns the shape of x as a vector; no node but a constant where it is known."""
     if is_static(x.static_shape):
         return constant(list(x.static_shape), dtype)
     return apply_op("Shape", [x], {"out_type": dtype})
 
 
 def constant(value: Any, dtype: Any) -> Any:
-    """A constant of this dtype."""
+    """Returns a constant of this dtype."""
     return supplied.convert_to_tensor(value, dtype)
 
 
 def conjugate(x: Any) -> Any:
-    """The complex conjugate; x itself where it is real."""
+    """Returns the complex conjugate; x itself where it is real."""
     return apply_op("Conj", [x]) if x.dtype.is_complex else x
 
 
@@ -89,7 +89,7 @@ def broadcast_gradients(op: Any, gx: Any, gy: Any) -> list[Any]:
 
 
 def _is_full(x: Any, y: Any) -> bool:
-    """Whether x, broadcast with y, surely has the shape of the result already."""
+    """Returns whether x, broadcast with y, surely has the shape of the result already."""
     own, other = x.static_shape, y.static_shape
     if own is None or other is None or len(other) > len(own):
         return bool(other == ())
@@ -98,7 +98,7 @@ def _is_full(x: Any, y: Any) -> bool:
 
 
 def sum_to_shape(grad: Any, x: Any) -> Any:
-    """A gradient that has a shape to which x broadcasts, summed to the shape of x; None stays None."""
+    """Returns a gradient that has a shape to which x broadcasts, summed to the shape of x; None stays None."""
     if grad is None:
         return None
     wide, narrow = grad.static_shape, x.static_shape
@@ -115,29 +115,31 @@ def sum_to_shape(grad: Any, x: Any) -> Any:
 
 
 def of_values(function: Callable[[Any], Any], grad: Any) -> Any:
-    """The function of a gradient, of IndexedSlices that of their values: for functions by element that keep 0."""
+    """Returns the function of a gradient, of IndexedSlices that of their values: for
+    functions by element that keep 0.
+    """
     if is_slices(grad):
         return indexed_slices(function(grad.values), grad.indices, grad.dense_shape)
     return function(grad)
 
 
 def dense(grad: Any) -> Any:
-    """The gradient as a tensor, IndexedSlices with zeros between their rows."""
+    """Returns the gradient as a tensor, IndexedSlices with zeros between their rows."""
     return supplied.convert_to_tensor(grad)
 
 
 def known(x: Any) -> Any:
-    """The value of x as an array where it follows from the graph alone, else None."""
+    """Returns the value of x as an array where it follows from the graph alone, else None."""
     return x.host_value if is_known(x.host_value) else None
 
 
 def zeros_like(x: Any) -> Any:
-    """Zeros of the shape and dtype of x."""
+    """Returns zeros of the shape and dtype of x."""
     return apply_op("ZerosLike", [x])
 
 
 def reshape_like(grad: Any, x: Any) -> Any:
-    """The elements of the gradient in the shape of x; no node but a constant where one size of x is unknown."""
+    """Returns the elements of the gradient in the shape of x; no node but a constant where one size of x is unknown."""
     sizes = x.static_shape
     if sizes is not None and sizes.count(None) == 1 and 0 not in sizes:
         return apply_op("Reshape", [grad, constant([-1 if d is None else d for d in sizes], int32)])
@@ -145,24 +147,26 @@ def reshape_like(grad: Any, x: Any) -> Any:
 
 
 def sum_all(x: Any) -> Any:
-    """The sum of all elements."""
+    """Returns the sum of all elements."""
     if x.static_shape is None:
         x = apply_op("Reshape", [x, constant([-1], int32)])
     return apply_op("Sum", [x, constant(list(range(len(x.static_shape))), int32)])
 
 
 def gather(params: Any, indices: Any) -> Any:
-    """The rows of params that the indices name."""
+    """Returns the rows of params that the indices name."""
     return apply_op("GatherV2", [params, indices, constant(0, int32)])
 
 
 def indicator(condition: Any, dtype: Any) -> Any:
-    """One where the condition holds, zero elsewhere."""
+    """Returns one where the condition holds, zero elsewhere."""
     return apply_op("Cast", [condition], {"DstT": dtype})
 
 
 def size_of(x: Any, first: Any, last: Any) -> Any:
-    """The product of the sizes of x from dimension `first` up to `last`: an integer where known, else a scalar."""
+    """Returns the product of the sizes of x from dimension `first` up to `last`: an integer
+    where known, else a scalar.
+    """
     shape = x.static_shape
     if shape is not None and isinstance(first, int) and not hasattr(last, "dtype"):
         part = shape[first:last]

@@ -20,7 +20,7 @@ MAX_ELEMENTS = 1 << 20  # what is larger is data and not shape arithmetic
 
 
 def host_array(elements: Iterable[Any], dtype: DType) -> np.ndarray:
-    """A vector of these elements; None and UNKNOWN count as unknown."""
+    """Returns a vector of these elements; None and UNKNOWN count as unknown."""
     items = [UNKNOWN if x is None else x for x in elements]
     if any(x is UNKNOWN for x in items):
         out = np.empty(len(items), object)
@@ -30,14 +30,16 @@ def host_array(elements: Iterable[Any], dtype: DType) -> np.ndarray:
 
 
 def infer_values(c: InferenceContext, dtypes: Sequence[DType]) -> list[HostValue]:
-    """What the op's value function knows of its outputs, which have these dtypes."""
+    """Returns what the op's value function knows of its outputs, which have these dtypes."""
     assert c.op.value is not None
     values = zip(c.op.value(c), dtypes, strict=True)
     return [None if value is None else to_dtype(np.asarray(value), dtype) for value, dtype in values]
 
 
 def to_dtype(value: np.ndarray, dtype: DType) -> np.ndarray:
-    """The value in its dtype, or an array of objects while elements are unknown; integers wrap around as in kernels."""
+    """Returns the value in its dtype, or an array of objects while elements are unknown; integers
+    wrap around as in kernels.
+    """
     kind = dtype.numpy
     if value.dtype == kind:
         return value
@@ -51,12 +53,12 @@ def to_dtype(value: np.ndarray, dtype: DType) -> np.ndarray:
 
 
 def first_value(c: InferenceContext) -> list[HostValue]:
-    """The output has the first input's value."""
+    """Returns the values: the output has the first input's value."""
     return [c.values[0]]
 
 
 def reshaped_value(c: InferenceContext) -> list[HostValue]:
-    """The output has the first input's elements in the shape that the shape function finds."""
+    """Returns the values: the output has the first input's elements in the shape that the shape function finds."""
     value, shape = c.values[0], static_output(c)
     if value is None or shape is None or int(np.prod(shape)) != value.size:
         return [None]
@@ -64,7 +66,7 @@ def reshaped_value(c: InferenceContext) -> list[HostValue]:
 
 
 def static_output(c: InferenceContext) -> StaticShape | None:
-    """The first output's shape if it is fully known and no larger than a host value may be."""
+    """Returns the first output's shape if it is fully known and no larger than a host value may be."""
     shape = c.op.shape(c)[0]
     if shape is None:
         return None
@@ -75,7 +77,7 @@ def static_output(c: InferenceContext) -> StaticShape | None:
 
 
 def reference_value(c: InferenceContext) -> list[HostValue]:
-    """The reference applied to the inputs' values, where all are there and the one output is small.
+    """Returns the reference applied to the inputs' values, where all are there and the one output is small.
 
     For references that only move elements, so that unknown ones move along. Inputs that steer it must be known.
     """
@@ -91,7 +93,7 @@ def reference_value(c: InferenceContext) -> list[HostValue]:
 
 
 def checked(c: InferenceContext, shape: Shape) -> Shape:
-    """The shape, after a check that its known sizes are not negative and their product fits 63 bits."""
+    """Returns the shape, after a check that its known sizes are not negative and their product fits 63 bits."""
     if shape is not None:
         try:
             check_size([1 if d is None else d for d in shape])
@@ -110,7 +112,7 @@ def scalar_value(c: InferenceContext, i: int, what: str) -> int | None:
 
 
 def vector_length(c: InferenceContext, i: int, what: str) -> int | None:
-    """The length of input i, which must be a vector; None while it is not known."""
+    """Returns the length of input i, which must be a vector; None while it is not known."""
     shape = c.shapes[i]
     if shape is None:
         return None
@@ -120,7 +122,7 @@ def vector_length(c: InferenceContext, i: int, what: str) -> int | None:
 
 
 def elements(c: InferenceContext, i: int, length: int) -> list[int | None]:
-    """The elements of vector input i as integers, None for those that are not known."""
+    """Returns the elements of vector input i as integers, None for those that are not known."""
     value = c.values[i]
     if value is None:
         if length > 2 * MAX_SHAPE_RANK:

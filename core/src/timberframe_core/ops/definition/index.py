@@ -29,7 +29,7 @@ class IndexedOp(NamedTuple):
 
 @cache
 def indexed_ops() -> dict[str, IndexedOp]:
-    """The ops of the core, by name."""
+    """Returns the ops of the core, by name."""
     return {
         name: IndexedOp(f"{_PACKAGE}.{module}", tuple(type_attrs), inputs)
         for module, ops in json.loads(FILE.read_bytes()).items()

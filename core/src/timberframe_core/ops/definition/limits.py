@@ -23,7 +23,7 @@ Floor = Callable[[Format], float]
 
 
 def smallest(form: Format) -> float:
-    """The floor of a device that computes with subnormal numbers."""
+    """Returns the floor of a device that computes with subnormal numbers."""
     return form.smallest
 
 
@@ -58,14 +58,14 @@ def computing_errors(
 
 
 def with_rounding(error: np.ndarray, expected: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """An error with that of rounding the result to its floating dtype; infinite where it is not known."""
+    """Returns an error with that of rounding the result to its floating dtype; infinite where it is not known."""
     with np.errstate(all="ignore"):
         total = error + 0.5 * ulp(np.abs(expected), FORMATS[dtype.name])
     return np.where(np.isnan(total), np.inf, total)
 
 
 def ulp_limit(accuracy: Pointwise, dtype: np.dtype) -> float:
-    """The limit in ULP for an output dtype."""
+    """Returns the limit in ULP for an output dtype."""
     if dtype.name in HALVES:
         return accuracy.float16
     if dtype.kind == "c" and accuracy.complex is not None:

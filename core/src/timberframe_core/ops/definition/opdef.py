@@ -82,7 +82,7 @@ UNKNOWN: Final = Unknown()
 
 
 def is_known(value: np.ndarray | None) -> bool:
-    """Whether a host value is there with all its elements."""
+    """Returns whether a host value is there with all its elements."""
     return value is not None and (value.dtype != object or not any(x is UNKNOWN for x in value.flat))
 
 
@@ -168,7 +168,7 @@ class InferenceContext:
         return tuple(None if d is UNKNOWN or d < 0 else int(d) for d in np.ravel(v))
 
     def unknown_sizes(self, rank: int | None) -> Shape:
-        """The shape of which at most the rank is known, such as one that a vector of this length will say."""
+        """Returns the shape of which at most the rank is known, such as one that a vector of this length will say."""
         if rank is not None and rank > MAX_SHAPE_RANK:
             raise self.late_error(f"a shape has {rank} dimensions; it has at most {MAX_SHAPE_RANK}")
         return None if rank is None else (None,) * rank
@@ -193,7 +193,7 @@ class InferenceContext:
         return axis % rank
 
     def error(self, message: str) -> InvalidArgumentError:
-        """An error to raise, `message` being ``<fact with the actual values>; <what is required>``."""
+        """Returns an error to raise, `message` being ``<fact with the actual values>; <what is required>``."""
         return InvalidArgumentError(f"{self.op.name} '{self.name}': {message}", self.name)
 
     def late_error(self, message: str) -> InvalidArgumentError:
@@ -325,11 +325,13 @@ class OpDef:
     sized_by_values: bool = False
 
     def signature(self) -> tuple[Any, ...]:
-        """What two definitions must agree in to count as the same op."""
+        """Returns what two definitions must agree in to count as the same op."""
         return self.name, self.inputs, self.outputs, tuple(sorted(self.attrs.items())), self.stateful
 
     def planned_inputs(self, attrs: Attrs, constants: Sequence[np.ndarray | None]) -> tuple[str, ...]:
-        """Names of the inputs whose value a node with these attrs and constants needs before it can be planned."""
+        """Returns names of the inputs whose value a node with these attrs and constants needs
+        before it can be planned.
+        """
         return self.shape_inputs if self.planned is None else (*self.shape_inputs, *self.planned(attrs, constants))
 
     @cached_property
@@ -344,7 +346,7 @@ class OpDef:
         return tuple(name for name in found if name is not None)
 
     def functions(self, attrs: Attrs) -> list[str]:
-        """Names of the functions that a node with these attrs runs, in the order of the attrs."""
+        """Returns names of the functions that a node with these attrs runs, in the order of the attrs."""
         names: list[str] = []
         for attr in self.function_attrs:
             value = attrs[attr]
@@ -352,7 +354,7 @@ class OpDef:
         return names
 
     def bind_functions(self, attrs: Attrs, functions: Sequence[Any]) -> dict[str, Any]:
-        """The attrs that name functions, with others (names, or the functions) in place of those in `attrs`."""
+        """Returns the attrs that name functions, with others (names, or the functions) in place of those in `attrs`."""
         given = iter(functions)
         bound: dict[str, Any] = {}
         for attr in self.function_attrs:
@@ -397,19 +399,21 @@ def define_op(
 
 
 def from_reference(c: InferenceContext) -> list[np.ndarray | None]:
-    """A value function that applies the op's reference; for ops whose reference also serves object arrays."""
+    """Returns a value function that applies the op's reference; for ops whose reference also serves object arrays."""
     if any(v is None for v in c.values):
         return [None] * len(c.op.outputs)
     return list(evaluate(c.op, c.attrs, c.values))
 
 
 def evaluate(op: OpDef, attrs: Attrs, inputs: Sequence[np.ndarray | None]) -> tuple[np.ndarray, ...]:
-    """What the op's reference gives for these inputs, in the dtypes that it computes in, each output as an array."""
+    """Returns what the op's reference gives for these inputs, in the dtypes that it computes
+    in, each output as an array.
+    """
     assert op.reference is not None, f"op {op.name} has no reference"
     return as_arrays(op.reference(attrs, *inputs))
 
 
 def as_arrays(result: Any) -> tuple[np.ndarray, ...]:
-    """What a reference returned, one output or several, as arrays."""
+    """Returns what a reference returned, one output or several, as arrays."""
     outputs = result if isinstance(result, tuple | list) else (result,)
     return tuple(x if isinstance(x, np.ndarray) else np.asarray(x) for x in outputs)

@@ -21,7 +21,9 @@ _tried: dict[str, str] = {}
 
 @cache
 def entries() -> tuple[EntryPoint, ...]:
-    """The entry points of ops, read once: that takes milliseconds, and some nodes, such as fused ones, have no op."""
+    """Returns the entry points of ops, read once: that takes milliseconds, and some nodes, such
+    as fused ones, have no op.
+    """
     from importlib.metadata import entry_points  # here, since it takes long to import
 
     return tuple(entry_points(group=ENTRY_POINT_GROUP))
@@ -42,7 +44,9 @@ def load(entry: EntryPoint) -> None:
 
 
 def absence(entry: EntryPoint) -> str | None:
-    """Why the op of an entry point that was loaded is not there, for messages; None for one that was not loaded."""
+    """Returns why the op of an entry point that was loaded is not there, for messages; None
+    for one that was not loaded.
+    """
     if entry.value not in _tried:
         return None
     return f"{_described(entry)}: {_tried[entry.value] or 'the module does not define the op'}"

@@ -51,12 +51,12 @@ def _register(name: str, gradient: Gradient | NotDifferentiable) -> None:
 
 
 def is_registered(name: str) -> bool:
-    """Whether a program has registered a gradient under this name."""
+    """Returns whether a program has registered a gradient under this name."""
     return name in _gradients
 
 
 def find(name: str) -> Gradient | NotDifferentiable | None:
-    """The gradient function of this name, registered or an op's own; None where there is none."""
+    """Returns the gradient function of this name, registered or an op's own; None where there is none."""
     found = _gradients.get(name)
     if found is None:
         op = registry.find(name)
@@ -65,7 +65,7 @@ def find(name: str) -> Gradient | NotDifferentiable | None:
 
 
 def gradient_named(name: str) -> Gradient:
-    """The gradient function of this name, which is looked up when it is called."""
+    """Returns the gradient function of this name, which is looked up when it is called."""
 
     def gradient(op: Any, *grads: Any) -> list[Any]:
         function = find(name)

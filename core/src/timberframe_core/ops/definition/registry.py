@@ -38,19 +38,21 @@ def register(op: OpDef) -> None:
 
 
 def module_of(name: str) -> str:
-    """The module that defines an op of the registry: the one whose import did."""
+    """Returns the module that defines an op of the registry: the one whose import did."""
     get(name)
     return _modules[name]
 
 
 def defined_in(package: str) -> list[str]:
-    """Names of the ops that modules of a package define."""
+    """Returns names of the ops that modules of a package define."""
     modules = {name: op.module for name, op in indexed_ops().items()} | _modules
     return sorted(name for name, module in modules.items() if module.startswith(f"{package}."))
 
 
 def _defining_module() -> str:
-    """The module that is being imported, which may call functions of others that define ops; "" if there is none."""
+    """Returns the module that is being imported, which may call functions of others that define
+    ops; "" if there is none.
+    """
     frame = sys._getframe(1)
     while frame.f_code.co_name != "<module>":
         if frame.f_back is None:
@@ -74,7 +76,8 @@ def unregister(name: str) -> None:
 
 
 def find(name: str) -> OpDef | None:
-    """The op, importing the module that defines it or the package whose entry point names it; None if nobody has it.
+    """Returns the op, importing the module that defines it or the package whose entry point names
+    it; None if nobody has it.
 
     Where that package cannot be imported, `missing` says why.
     """
@@ -92,7 +95,7 @@ def find(name: str) -> OpDef | None:
 
 
 def type_attrs(name: str) -> tuple[str, ...]:
-    """Names of an op's attrs that are dtypes or lists of them, by the index where the op was not imported.
+    """Returns names of an op's attrs that are dtypes or lists of them, by the index where the op was not imported.
 
     Raises NotFoundError as `get` does.
     """
@@ -103,7 +106,7 @@ def type_attrs(name: str) -> tuple[str, ...]:
 
 
 def input_count(name: str) -> int | None:
-    """Number of an op's inputs, None where one is a list; found and raised as by `type_attrs`."""
+    """Returns the number of an op's inputs, None where one is a list; found and raised as by `type_attrs`."""
     indexed = None if name in _ops else indexed_ops().get(name)
     if indexed is not None:
         return indexed.inputs
@@ -118,7 +121,9 @@ def missing() -> dict[str, str]:
 
 
 def get(name: str) -> OpDef:
-    """The op; raises NotFoundError with the nearest names, or with what is wrong with the package that has it."""
+    """Returns the op; raises NotFoundError with the nearest names, or with what is wrong
+    with the package that has it.
+    """
     op = find(name)
     if op is None:
         import_all()
@@ -135,7 +140,7 @@ def get(name: str) -> OpDef:
 
 
 def all_ops() -> Iterator[OpDef]:
-    """Every op, by name, those of installed packages included, as far as these can be imported."""
+    """Returns every op, by name, those of installed packages included, as far as these can be imported."""
     import_all()
     for entry in packages.entries():
         if entry.name not in _ops:

@@ -31,7 +31,7 @@ def same_on_rows(*names: str, attrs: Callable[[Mapping[str, Any]], Mapping[str, 
 
 
 def _count(arg: Any, attrs: Mapping[str, Any]) -> int:
-    """How many tensors an input is."""
+    """Returns how many tensors an input is."""
     if arg.type_list_attr is not None:
         return len(attrs[arg.type_list_attr])
     return int(attrs[arg.number_attr]) if arg.number_attr is not None else 1

@@ -22,7 +22,9 @@ _STORED = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
 
 
 def stored_roundoff(dtype: str, u: float) -> float:
-    """The unit roundoff where each step's result is stored in the dtype, and not only the last one; u for wide ones."""
+    """Returns the unit roundoff where each step's result is stored in the dtype, and not only the
+    last one; u for wide ones.
+    """
     return _STORED.get(dtype, u)
 
 
@@ -79,7 +81,7 @@ class Approximate:
         return Approximate(self.value[key], self.u, self.error[key])
 
     def monotone(self, function: Callable[[Any], Any], roundings: float = 1.0) -> Approximate:
-        """A function that rises or falls over the interval, whose own error is that many unit roundoffs."""
+        """Returns a function that rises or falls over the interval, whose own error is that many unit roundoffs."""
         value = function(self.value)
         if np.iscomplexobj(value):  # of the root: it changes at most as fast as at the near end of the interval
             least = np.maximum(np.abs(self.value) - self.error, 0)
@@ -94,7 +96,7 @@ def _apply(x: Any, function: Callable[[Any], Any], roundings: float = 1.0) -> An
 
 
 def sqrt(x: Any) -> Any:
-    """The square root."""
+    """Returns the square root."""
     return _apply(x, np.sqrt)
 
 
@@ -110,7 +112,7 @@ def exp(x: Any) -> Any:
 
 
 def absolute(x: Any) -> Any:
-    """The absolute value, which adds no rounding."""
+    """Returns the absolute value, which adds no rounding."""
     return Approximate(np.abs(x.value), x.u, x.error) if isinstance(x, Approximate) else np.abs(x)
 
 
@@ -122,7 +124,7 @@ def sign(x: Any) -> Any:
 
 
 def maximum(x: Any, y: Any) -> Any:
-    """The higher of two, which adds no rounding."""
+    """Returns the higher of two, which adds no rounding."""
     if not isinstance(x, Approximate):
         return np.maximum(x, y)
     other = y if isinstance(y, Approximate) else Approximate(y, x.u)
@@ -140,5 +142,5 @@ def above(x: Any, limit: Any, then: Any) -> Any:
 
 
 def values(x: Any) -> Any:
-    """The plain values, for decisions that no error may change."""
+    """Returns the plain values, for decisions that no error may change."""
     return x.value if isinstance(x, Approximate) else x

@@ -62,7 +62,7 @@ ERROR_PAIRS: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
 
 
 def late_errors(shape: ShapeFunction) -> ShapeFunction:
-    """The same shape function, for an op for which TensorFlow's own looks at less than this one.
+    """Returns the same shape function, for an op for which TensorFlow's own looks at less than this one.
 
     TensorFlow imports nodes that this one finds wrong, and refuses them when they run; so the errors are late ones.
     """
@@ -81,17 +81,17 @@ def late_errors(shape: ShapeFunction) -> ShapeFunction:
 
 
 def unchanged(c: InferenceContext) -> list[Shape]:
-    """The one output has the first input's shape."""
+    """Returns the shapes: the one output has the first input's shape."""
     return [c.shapes[0]]
 
 
 def scalar(c: InferenceContext) -> list[Shape]:
-    """Every output is 0-d."""
+    """Returns the shapes of outputs that are all 0-d."""
     return [()] * len(c.op.outputs)
 
 
 def broadcast_all(c: InferenceContext) -> list[Shape]:
-    """The one output has the shape to which all inputs broadcast."""
+    """Returns the shapes: the one output has the shape to which all inputs broadcast."""
     result: Shape = ()
     for i, shape in enumerate(c.shapes):
         result = shape if i == 0 else broadcast_pair(c, result, shape)
@@ -99,7 +99,7 @@ def broadcast_all(c: InferenceContext) -> list[Shape]:
 
 
 def broadcast_pair(c: InferenceContext, a: Shape, b: Shape) -> Shape:
-    """The shape to which two shapes of this op's operands broadcast, or the op's error."""
+    """Returns the shape to which two shapes of this op's operands broadcast, or the op's error."""
     try:
         return broadcast(a, b)
     except ValueError:
@@ -107,12 +107,14 @@ def broadcast_pair(c: InferenceContext, a: Shape, b: Shape) -> Shape:
 
 
 def all_equal(c: InferenceContext) -> list[Shape]:
-    """All inputs have one shape, which the one output has too; what is known of any of them is known of the result."""
+    """Returns the shapes: all inputs have one shape, which the one output has too; what is known of any of
+    them is known of the result.
+    """
     return [merge_inputs(c, range(len(c.shapes)))]
 
 
 def merge_inputs(c: InferenceContext, indices: Iterable[int]) -> Shape:
-    """The one shape that all these inputs must have."""
+    """Returns the one shape that all these inputs must have."""
     result: Shape = None
     first = None
     for i in indices:
@@ -122,7 +124,7 @@ def merge_inputs(c: InferenceContext, indices: Iterable[int]) -> Shape:
 
 
 def merge_shapes(c: InferenceContext, a: Shape, b: Shape, what: str) -> Shape:
-    """What is known when a and b describe one shape; `what` names them in the error: ``inputs 0 and 1``."""
+    """Returns what is known when a and b describe one shape; `what` names them in the error: ``inputs 0 and 1``."""
     try:
         return merge(a, b)
     except ValueError:
@@ -130,12 +132,12 @@ def merge_shapes(c: InferenceContext, a: Shape, b: Shape, what: str) -> Shape:
 
 
 def shapes_differ(c: InferenceContext, a: Shape, b: Shape, what: str) -> InvalidArgumentError:
-    """The error for two shapes that must be equal and are not."""
+    """Returns the error for two shapes that must be equal and are not."""
     return c.error(f"{what} have shapes {format_shape(a)} and {format_shape(b)}; they must be equal")
 
 
 def variable_shape_of(c: InferenceContext, i: int, dtype: DType) -> Shape:
-    """Shape of the variable of input i, which must be a 0-d handle of a variable of this dtype."""
+    """Returns the shape of the variable of input i, which must be a 0-d handle of a variable of this dtype."""
     c.require_rank(i, 0)
     found = c.handles[i] if i < len(c.handles) else None
     if found is None:

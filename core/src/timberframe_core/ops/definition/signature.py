@@ -70,7 +70,7 @@ class AttrDef:
         return self.name < other.name
 
     def check(self, value: Any) -> str | None:
-        """None when the value is allowed, else what is wrong with it and what is required."""
+        """Returns None when the value is allowed, else what is wrong with it and what is required."""
         items = value if self.kind.startswith("list(") else (value,)
         if self.allowed is not None and any(x not in self.allowed for x in items):
             return f"attr {self.name} is {_show(value)}; it must be one of {', '.join(_show(a) for a in self.allowed)}"
@@ -105,7 +105,7 @@ def parse_arg(text: str, attrs: Mapping[str, AttrDef]) -> ArgDef:
 
 @cache  # many ops have the same arguments and attrs
 def _parse_argument(text: str) -> tuple[str, str, str | None, bool]:
-    """Name, dtype or attr, the attr that counts them, and whether it is a reference."""
+    """Returns the name, dtype or attr, the attr that counts them, and whether it is a reference."""
     name, _, kind = (part.strip() for part in text.partition(":"))
     is_ref = kind.startswith("Ref(")
     kind = kind.removeprefix("Ref(").removesuffix(")").strip()
@@ -154,12 +154,12 @@ def _types(word: str) -> tuple[DType, ...]:
 
 
 def as_float(value: Any) -> float:
-    """A float as attrs hold it: a float32, which is what a GraphDef has room for."""
+    """Returns a float as attrs hold it: a float32, which is what a GraphDef has room for."""
     return ctypes.c_float(float(value)).value
 
 
 def parse_value(kind: str, text: str) -> Any:
-    """A default value in TensorFlow's notation, as the Python value that an attr of this kind holds."""
+    """Returns a default value in TensorFlow's notation, as the Python value that an attr of this kind holds."""
     if kind.startswith("list("):
         inner, body = kind[5:-1], text.strip()[1:-1].strip()
         return tuple(parse_value(inner, part.strip()) for part in body.split(",")) if body else ()

@@ -55,7 +55,7 @@ class RefusedIntegers:
     message: str
 
     def fault(self, operand: np.ndarray) -> str:
-        """The message for the first element that is refused; "" where none is."""
+        """Returns the message for the first element that is refused; "" where none is."""
         if operand.dtype.kind not in "iu":
             return ""
         if not operand.ndim and not self.test(operand):
@@ -65,7 +65,7 @@ class RefusedIntegers:
         return "" if at is None else self.message.format(at, operand.reshape(-1)[at])
 
     def checking(self, reference: Callable[..., Any]) -> Callable[..., Any]:
-        """The reference of such an op, with InvalidArgumentError for what is refused."""
+        """Returns the reference of such an op, with InvalidArgumentError for what is refused."""
 
         @wraps(reference)
         def checked(attrs: Mapping[str, Any], *inputs: np.ndarray) -> Any:

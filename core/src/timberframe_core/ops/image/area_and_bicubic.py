@@ -52,7 +52,7 @@ def _terms(weights: Weights, first: int) -> Any:
 
 
 def _accuracy(weights: Weights, backward: bool = False) -> Accumulation:
-    """Sums over the pixels of a column, then of a row; weights may be negative."""
+    """Returns sums over the pixels of a column, then of a row; weights may be negative."""
 
     def positive(size: int, wanted: int, attrs: Any) -> np.ndarray:
         return abs(weights(size, wanted, attrs))

@@ -46,7 +46,7 @@ def _drawn_shape(c: InferenceContext) -> list[Shape]:
 
 
 def _draw(image: np.ndarray, box: np.ndarray, color: np.ndarray) -> None:
-    """The outline of one box, as far as it lies within the image."""
+    """Draws the outline of one box, as far as it lies within the image."""
     height, width = image.shape[:2]
     top, bottom = (int(np.float32(v) * np.float32(height - 1)) for v in (box[0], box[2]))
     left, right = (int(np.float32(v) * np.float32(width - 1)) for v in (box[1], box[3]))
@@ -124,7 +124,7 @@ def _glimpse_shape(c: InferenceContext) -> list[Shape]:
 
 
 def _window(offset: Any, size: int, wanted: int, attrs: Attrs) -> int:
-    """Where a window begins, along one dimension."""
+    """Returns where a window begins, along one dimension."""
     at = np.float32(offset)
     if attrs["normalized"]:
         at = at * np.float32(size)

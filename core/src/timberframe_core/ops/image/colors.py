@@ -47,7 +47,7 @@ def rgb_to_hsv(rgb: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def hsv_to_rgb(hue: np.ndarray, saturation: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """The way back."""
+    """Returns the way back."""
     turned = hue * 6
     parts = [abs(turned - 3) - 1, 2 - abs(turned - 2), 2 - abs(turned - 4)]
     chroma = [np.clip(part, 0, 1) for part in parts]
@@ -64,7 +64,9 @@ def _to_rgb(attrs: Attrs, images: np.ndarray) -> np.ndarray:
 
 
 def _adjust_hue(attrs: Attrs, images: np.ndarray, delta: np.ndarray) -> np.ndarray:
-    """The largest and the smallest component stay, the middle one moves between them, and their channels change."""
+    """Returns the images with another hue: the largest and the smallest component stay, the middle one moves between
+    them, and their channels change.
+    """
     x = _wide(images)
     ordered = np.sort(x, -1)
     least, middle, most = ordered[..., 0], ordered[..., 1], ordered[..., 2]
@@ -86,7 +88,7 @@ _CHANNEL_ORDERS = np.array([(2, 1, 0), (1, 2, 0), (0, 2, 1), (0, 1, 2), (1, 0, 2
 
 
 def _sixth(rgb: np.ndarray) -> np.ndarray:
-    """Which sixth of the colour wheel a colour lies in, by the order of its components."""
+    """Returns which sixth of the colour wheel a colour lies in, by the order of its components."""
     r, g, b = rgb[..., 0], rgb[..., 1], rgb[..., 2]
     rising = np.where(b < r, 1, np.where(b > g, 3, 2))
     falling = np.where(b < g, 0, np.where(b > r, 4, 5))
@@ -104,7 +106,9 @@ def _adjust_saturation(attrs: Attrs, images: np.ndarray, scale: np.ndarray) -> n
 
 
 def _loose(attrs: Attrs, inputs: Any, expected: Any, u: float) -> Any:
-    """A dozen operations on values up to 1; hue is divided by the span of the colours, which the samples keep large."""
+    """Returns a dozen operations on values up to 1; hue is divided by the span of the colours,
+    which the samples keep large.
+    """
     return 64 * u * np.maximum(abs(expected), 1)
 
 
@@ -229,7 +233,7 @@ def _contrast(attrs: Attrs, images: np.ndarray, contrast_factor: np.ndarray) -> 
 
 
 def _contrast_error(attrs: Attrs, inputs: Any, expected: Any, u: float) -> Any:
-    """A mean of n values, a difference, a product, a sum."""
+    """Returns a mean of n values, a difference, a product, a sum."""
     images, factor = inputs
     n = images.shape[-3] * images.shape[-2]
     largest = abs(images).max((-3, -2), keepdims=True, initial=0) + 0 * expected

@@ -58,14 +58,14 @@ def _checked(boxes: np.ndarray, box_ind: np.ndarray, batch: int) -> None:
 
 
 def _both(boxes: np.ndarray, image: Sequence[int], crop: Sequence[int], kind: Any) -> tuple[_Positions, _Positions]:
-    """Positions of rows and of columns, their parts in the dtype `kind`. image, crop: height and width."""
+    """Returns positions of rows and of columns, their parts in the dtype `kind`. image, crop: height and width."""
     sides = boxes.astype(np.float32)
     y, x = (_positions(sides[:, i], sides[:, i + 2], image[i], crop[i], kind) for i in (0, 1))
     return y, x
 
 
 def _nearest(p: _Positions) -> np.ndarray:
-    """The pixel that a position is nearest to, the upper one half-way."""
+    """Returns the pixel that a position is nearest to, the upper one half-way."""
     return np.where(p.part >= 0.5, p.high, p.low)
 
 
@@ -139,7 +139,7 @@ def _box_gradient(
 
 
 def _boxes(c: InferenceContext, boxes: int, box_ind: int) -> int | None:
-    """The number of boxes."""
+    """Returns the number of boxes."""
     count, sides = c.require_rank(boxes, 2)
     (indices,) = c.require_rank(box_ind, 1)
     if sides not in (None, 4):
@@ -207,7 +207,7 @@ def _crop_gradient(op: Any, grad: Any) -> list[Any]:
 
 
 def _image_gradient_gradient(op: Any, grad: Any) -> list[Any]:
-    """The gradient is linear in grads, the crops of `grad` being what it is the transpose of."""
+    """Returns the gradient, which is linear in grads, the crops of `grad` being what it is the transpose of."""
     grads, boxes, box_ind, _ = op.inputs
     size = apply_op("StridedSlice", [shape_of(grads), [1], [3], [1]])
     to_grads = apply_op("CropAndResize", [grad, boxes, box_ind, size], {"method": op.attrs["method"]})

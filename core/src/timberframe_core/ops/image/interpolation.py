@@ -14,14 +14,14 @@ _TABLE = 1024  # steps between two pixels for which cubic weights are kept
 
 
 def scale_of(size: int, wanted: int, align_corners: bool) -> np.float32:
-    """How many pixels of the source one pixel of the result stands for."""
+    """Returns how many pixels of the source one pixel of the result stands for."""
     if align_corners and wanted > 1:
         return np.float32(size - 1) / np.float32(wanted - 1)
     return np.float32(size) / np.float32(wanted)
 
 
 def _positions(size: int, wanted: int, attrs: Mapping[str, Any]) -> np.ndarray:
-    """Where each pixel of the result lies among those of the source."""
+    """Returns where each pixel of the result lies among those of the source."""
     scale = scale_of(size, wanted, attrs["align_corners"])
     numbers = np.arange(wanted, dtype=np.float32)
     half = np.float32(0.5)
@@ -29,7 +29,7 @@ def _positions(size: int, wanted: int, attrs: Mapping[str, Any]) -> np.ndarray:
 
 
 def area(size: int, wanted: int, attrs: Mapping[str, Any]) -> np.ndarray:
-    """Weights [wanted, size] by how much of each source pixel a pixel of the result covers."""
+    """Returns weights [wanted, size] by how much of each source pixel a pixel of the result covers."""
     scale = scale_of(size, wanted, attrs["align_corners"])
     weights = np.zeros((wanted, size))
     for i in range(wanted):
@@ -41,7 +41,7 @@ def area(size: int, wanted: int, attrs: Mapping[str, Any]) -> np.ndarray:
 
 
 def bicubic(size: int, wanted: int, attrs: Mapping[str, Any]) -> np.ndarray:
-    """Weights [wanted, size] of the four pixels around each position, by Keys' cubic convolution.
+    """Returns weights [wanted, size] of the four pixels around each position, by Keys' cubic convolution.
 
     With half_pixel_centers the parameter is -0.5 and pixels outside count for nothing, else it is -0.75 and the border
     is repeated. R. Keys, Cubic convolution interpolation for digital image processing, 1981.
@@ -67,14 +67,14 @@ Weights = Callable[[int, int, Mapping[str, Any]], np.ndarray]
 
 
 def resized(weights: Weights, images: np.ndarray, height: int, width: int, attrs: Mapping[str, Any]) -> np.ndarray:
-    """Images [batch, height, width, channels] at another size, in float64."""
+    """Returns images [batch, height, width, channels] at another size, in float64."""
     down = weights(images.shape[1], height, attrs)
     across = weights(images.shape[2], width, attrs)
     return weighted(across, weighted(down, images.astype(np.float64), 1), 2)
 
 
 def spread(weights: Weights, grads: np.ndarray, height: int, width: int, attrs: Mapping[str, Any]) -> np.ndarray:
-    """The transposed map: gradients of resized images as those of images of this size, in float64."""
+    """Returns the transposed map: gradients of resized images as those of images of this size, in float64."""
     down = weights(height, grads.shape[1], attrs)
     across = weights(width, grads.shape[2], attrs)
     return weighted(across.T, weighted(down.T, grads.astype(np.float64), 1), 2)

@@ -88,7 +88,9 @@ def nearest(attrs: Attrs, size: int, resized: int) -> np.ndarray:
 
 
 def _corners(attrs: Attrs, images: np.ndarray, size: np.ndarray) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
-    """The four pixels around each position, from the top left one by rows, and the position's part of the way."""
+    """Returns the four pixels around each position, from the top left one by rows, and the
+    position's part of the way.
+    """
     top, bottom, down = neighbours(attrs, images.shape[1], int(size[0]))
     left, right, across = neighbours(attrs, images.shape[2], int(size[1]))
     corners = [images[:, y][:, :, x] for y in (top, bottom) for x in (left, right)]
@@ -102,7 +104,7 @@ def _bilinear(attrs: Attrs, images: np.ndarray, size: np.ndarray) -> np.ndarray:
 
 
 def _bilinear_error(attrs: Attrs, inputs: Sequence[np.ndarray], expected: np.ndarray, u: float) -> np.ndarray:
-    """The four pixels are rounded once, and take part in at most seven roundings."""
+    """Returns the bound: the four pixels are rounded once, and take part in at most seven roundings."""
     corners, _, _ = _corners(attrs, np.abs(inputs[0].astype(np.float64)), inputs[1])
     return np.asarray(8 * u * sum(corners))
 
@@ -141,7 +143,7 @@ def _nearest_grad(attrs: Attrs, grads: np.ndarray, size: np.ndarray) -> np.ndarr
 
 
 def _grad_terms(attrs: Attrs, grads: np.ndarray, size: Any) -> int:
-    """Positions that may touch one pixel, and the roundings of their weights."""
+    """Returns positions that may touch one pixel, and the roundings of their weights."""
     rows, columns = (3 * (-(-a // int(b)) + 1) for a, b in zip(grads.shape[1:3], size, strict=True))
     return int(rows) * int(columns) + 4
 
@@ -168,7 +170,9 @@ _FLAGS_SET: tuple[dict[str, bool], ...] = ({}, {"align_corners": True}, {"half_p
 
 
 def _cases() -> Iterator[tuple[tuple[int, ...], tuple[int, ...], dict[str, bool]]]:
-    """Images, sizes and attrs: each way to count positions with some of the sizes, with the first two all of them."""
+    """Yields images, sizes and attrs: each way to count positions with some of the sizes, with
+    the first two all of them.
+    """
     for number, (image, size) in enumerate(_RESIZES):
         for way, attrs in enumerate(_FLAGS_SET):
             if number < 2 or way == number % 3:
@@ -176,7 +180,7 @@ def _cases() -> Iterator[tuple[tuple[int, ...], tuple[int, ...], dict[str, bool]
 
 
 def _bilinear_cases() -> Iterator[tuple[tuple[int, ...], tuple[int, ...], dict[str, bool], dict[str, tuple[str, ...]]]]:
-    """Images, sizes, attrs and types.
+    """Yields images, sizes, attrs and types.
 
     The gradient's products are rounded to float32 even where they are added in float64. So float64 is tried at sizes
     where all parts are halves and products exact.

@@ -16,7 +16,7 @@ _CHOICE = NotDifferentiable("which boxes are best changes in jumps")
 
 
 def _similarity(corners: np.ndarray, areas: np.ndarray, one: int, others: list[int]) -> np.ndarray:
-    """What a box and each of others have in common, as a part of what they cover together."""
+    """Returns what a box and each of others have in common, as a part of what they cover together."""
     low = np.maximum(corners[one, :2], corners[others, :2])
     high = np.minimum(corners[one, 2:], corners[others, 2:])
     common = np.maximum(high - low, 0).prod(1)
@@ -29,7 +29,7 @@ def _similarity(corners: np.ndarray, areas: np.ndarray, one: int, others: list[i
 def _selected(
     boxes: np.ndarray, scores: np.ndarray, size: int, most: float, least: float, sigma: float = 0.0
 ) -> tuple[list[int], list[float]]:
-    """The boxes that are kept, the best first, and their scores (Bodla et al. 2017 where sigma is not 0)."""
+    """Returns the boxes that are kept, the best first, and their scores (Bodla et al. 2017 where sigma is not 0)."""
     if size < 0:
         raise InvalidArgumentError(f"max_output_size is {size}; it must not be negative")
     if not 0 <= most <= 1:

@@ -23,12 +23,12 @@ def _batch_shape(c: InferenceContext) -> list[Shape]:
 
 
 def _dense(shape: Shape, batch: Shape) -> Shape:
-    """The shape of a feature in a batch; an unknown first size is that of the longest sequence."""
+    """Returns the shape of a feature in a batch; an unknown first size is that of the longest sequence."""
     return None if shape is None or batch is None else (*batch, *shape)
 
 
 def _varies(attrs: Attrs) -> bool:
-    """Whether the shape of what a feature becomes depends on other Examples of the batch."""
+    """Returns whether the shape of what a feature becomes depends on other Examples of the batch."""
     return bool(attrs["num_sparse"]) or not all(map(is_static, attrs["dense_shapes"]))
 
 

@@ -21,7 +21,7 @@ def _shape(c: InferenceContext) -> Sequence[Shape]:
 
 
 def _words(path: bytes, size: int) -> list[bytes]:
-    """The lines of a file, or the first `size` of them (-1: all); carriage returns are dropped."""
+    """Returns the lines of a file, or the first `size` of them (-1: all); carriage returns are dropped."""
     try:
         with open(path, "rb") as file:
             lines = file.read().replace(b"\r", b"").split(b"\n")

@@ -91,7 +91,7 @@ def _divided(x: Any, r: Any) -> Any:
 
 
 def _tall_qr_gradient(q: Any, r: Any, q_grad: Any, r_grad: Any) -> Any:
-    """The gradient of matrices that are no wider than high.
+    """Returns the gradient of matrices that are no wider than high.
 
     See D. Roberts and L. Roberts, "QR and LQ Decomposition Matrix Backpropagation Algorithms" (2020).
     """
@@ -107,7 +107,9 @@ def _tall_qr_gradient(q: Any, r: Any, q_grad: Any, r_grad: Any) -> Any:
 
 
 def _qr_gradient(op: Any, q_grad: Any, r_grad: Any) -> list[Any]:
-    """Matrices that are wider than high are seen as [x, y]: x gives q, and y is q times the rest of r."""
+    """Returns the gradient: matrices that are wider than high are seen as [x, y]: x gives q, and y
+    is q times the rest of r.
+    """
     (a,), (q, r) = op.inputs, op.outputs
     shape = a.static_shape
     rows, cols = (None, None) if shape is None else shape[-2:]
@@ -163,13 +165,13 @@ def _cholesky(attrs: Attrs, input: Any) -> Any:
 
 
 def _without_factor(matrices: np.ndarray) -> str:
-    """The message for the first matrix that has no Cholesky factor."""
+    """Returns the message for the first matrix that has no Cholesky factor."""
     found = ((i, k) for i, m in enumerate(matrices.reshape(-1, *matrices.shape[-2:])) for k in _rows_without_factor(m))
     return NOT_POSITIVE_DEFINITE.format(*next(found))
 
 
 def _rows_without_factor(matrix: np.ndarray) -> Iterator[int]:
-    """The rows up to which the matrix has no factor, the first of them first."""
+    """Yields the rows up to which the matrix has no factor, the first of them first."""
     for k in range(len(matrix)):
         try:
             np.linalg.cholesky(matrix[: k + 1, : k + 1])
@@ -200,7 +202,7 @@ def _cholesky_errors() -> Iterator[ErrorSample]:
 
 
 def _cholesky_gradient(op: Any, grad: Any) -> list[Any]:
-    """The gradient of the self-adjoint matrix, both of whose triangles are taken to change alike."""
+    """Returns the gradient of the self-adjoint matrix, both of whose triangles are taken to change alike."""
     lower = op.outputs[0]
     inverse = apply_op("MatrixTriangularSolve", [lower, diagonal_matrix(apply_op("OnesLike", [diagonal(lower)]))])
     middle = matmul(lower, grad, adjoint_x=True)
@@ -240,7 +242,9 @@ def _cholesky_grad(attrs: Attrs, factor: Any, grad: Any) -> Any:
 
 
 def _cholesky_grad_error(attrs: Attrs, inputs: Any, expected: Any, u: float) -> Any:
-    """Two solves with l, and a product: each err relative to the condition of l (Higham, 2nd ed., section 8.1)."""
+    """Returns two solves with l, and a product: each err relative to the condition of l
+    (Higham, 2nd ed., section 8.1).
+    """
     lower, grad = np.tril(inputs[0]), np.tril(inputs[1])
     if 0 in lower.shape:
         return np.zeros(expected.shape)
@@ -274,7 +278,7 @@ def _solved(lower: Any, x: Any) -> Any:
 
 
 def _half_lower(x: Any) -> Any:
-    """The lower triangles with half of their diagonals."""
+    """Returns the lower triangles with half of their diagonals."""
     return triangle(with_diagonal(x, halved(diagonal(x))), lower=True)
 
 

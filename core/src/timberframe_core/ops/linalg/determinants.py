@@ -33,7 +33,8 @@ def _shape(c: InferenceContext) -> list[Shape]:
 
 
 def _error(attrs: Attrs, inputs: Any, expected: Any, u: float) -> Any:
-    """The determinant is that of a matrix A + E, and changes by the sum of E's elements times their cofactors.
+    """Returns the bound: the determinant is that of a matrix A + E, and changes by the sum of E's
+    elements times their cofactors.
 
     E is bounded as LAPACK bounds factors; the norm of the cofactors comes from the singular values, all but one of
     which are multiplied at a time.
@@ -80,7 +81,7 @@ define_op(
 
 
 def _log_laws(attrs: Attrs, inputs: Any, outputs: Any, u: float) -> Any:
-    """The sign is a number of modulus one; sign and logarithm together give the determinant."""
+    """Returns the bound: the sign is a number of modulus one; sign and logarithm together give the determinant."""
     sign, logarithm = outputs[0], np.real(outputs[1])
     expected = np.linalg.det(inputs[0])
     none = np.isneginf(logarithm)
@@ -99,7 +100,9 @@ def _log_laws(attrs: Attrs, inputs: Any, outputs: Any, u: float) -> Any:
 
 
 def _log_gradient(op: Any, sign_grad: Any, grad: Any) -> list[Any]:
-    """The complex logarithm's real part is one output; its imaginary part turns the sign, which a real one has not."""
+    """Returns the gradient: the complex logarithm's real part is one output; its imaginary part turns the sign,
+    which a real one has not.
+    """
     if grad.dtype.is_complex:
         turned = apply_op("Imag", [sign_grad * conjugate(op.outputs[0])], {"Tout": grad.dtype.real_dtype})
         real = apply_op("Real", [grad], {"Tout": grad.dtype.real_dtype})

@@ -31,7 +31,7 @@ class Equation:
 
 
 def split_equation(equation: str) -> tuple[list[str], str]:
-    """The terms left and right of ``->``; raises ValueError with what is wrong and what is required."""
+    """Returns the terms left and right of ``->``; raises ValueError with what is wrong and what is required."""
     text = equation.replace(" ", "")
     if text.count("->") != 1:
         raise ValueError(f"equation {equation!r} has {text.count('->')} '->'; there must be one")
@@ -48,7 +48,7 @@ def split_equation(equation: str) -> tuple[list[str], str]:
 
 
 def parse_equation(equation: str, ranks: Sequence[int]) -> Equation:
-    """The equation for inputs of these ranks; raises ValueError with what is wrong and what is required."""
+    """Returns the equation for inputs of these ranks; raises ValueError with what is wrong and what is required."""
     terms, right = split_equation(equation)
     if len(terms) != len(ranks):
         raise ValueError(f"equation {equation!r} has {len(terms)} terms for {len(ranks)} inputs; each input needs one")
@@ -71,7 +71,10 @@ def _expand(term: str, rank: int, equation: str) -> tuple[str | int, ...]:
 
 
 def label_sizes(equation: Equation, shapes: Sequence[Shape]) -> dict[str | int, int | None]:
-    """The size of each label, None where unknown; raises ValueError where inputs disagree. Only ellipses broadcast."""
+    """Returns the size of each label, None where unknown; raises ValueError where inputs disagree.
+
+    Only ellipses broadcast.
+    """
     sizes: dict[str | int, int | None] = {}
     for labels, shape in zip(equation.inputs, shapes, strict=True):
         for label, size in zip(labels, shape or (), strict=True):
@@ -123,7 +126,7 @@ def _einsum(attrs: Attrs, *inputs: Any) -> Any:
 
 
 def summed_terms(equation: Equation, sizes: Mapping[str | int, int | None]) -> int:
-    """How many products one output element adds up."""
+    """Returns how many products one output element adds up."""
     summed = {a for labels in equation.inputs for a in labels} - set(equation.output)
     return math.prod(sizes[a] or 0 for a in summed)
 
@@ -165,13 +168,13 @@ def _operand_gradient(x: Any, term: str, factors: list[tuple[Any, str]]) -> Any:
 
 
 def _axis_of(term: str, label: str) -> int:
-    """The dimension that has a label, from the end where it follows the ellipsis."""
+    """Returns the dimension that has a label, from the end where it follows the ellipsis."""
     before = term.partition(ELLIPSIS)[0]
     return before.index(label) if label in before else term.rindex(label) - len(term)
 
 
 def _product(factors: list[tuple[Any, str]], right: str) -> Any:
-    """The einsum of one to three factors, two at a time."""
+    """Returns the einsum of one to three factors, two at a time."""
     while len(factors) > 2:
         (x, a), (y, b), *rest = factors
         joined = "".join(dict.fromkeys((a + b).replace(ELLIPSIS, "")))

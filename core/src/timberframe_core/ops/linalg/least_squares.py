@@ -70,7 +70,9 @@ def _solve(attrs: Attrs, matrix: Any, rhs: Any, l2_regularizer: Any) -> Any:
 
 
 def _error(attrs: Attrs, inputs: Any, expected: Any, u: float) -> Any:
-    """The normal equations square the condition of the matrix (Higham, Accuracy and Stability, 2nd ed., 20.4)."""
+    """Returns the normal equations square the condition of the matrix (Higham, Accuracy and
+    Stability, 2nd ed., 20.4).
+    """
     matrix, rhs, _ = inputs
     if 0 in matrix.shape or 0 in rhs.shape:
         return np.zeros(expected.shape)
@@ -115,7 +117,9 @@ def _errors() -> Iterator[ErrorSample]:
 
 
 def _factor(op: Any, tall: bool, more: Any = None) -> Any:
-    """The Cholesky factors of A* A + r, or of A A* + r for wide matrices; r is what the op was given, and `more`."""
+    """Returns the Cholesky factors of A* A + r, or of A A* + r for wide matrices; r is what the
+    op was given, and `more`.
+    """
     a, weight = op.inputs[0], apply_op("Cast", [op.inputs[2]], {"DstT": op.inputs[0].dtype})
     gram = matmul(a, a, adjoint_x=tall, adjoint_y=not tall)
     identity = diagonal_matrix(apply_op("OnesLike", [diagonal(gram)]))
@@ -123,7 +127,7 @@ def _factor(op: Any, tall: bool, more: Any = None) -> Any:
 
 
 def _divided(factor: Any, x: Any) -> Any:
-    """The solution of the equations whose matrices have these Cholesky factors."""
+    """Returns the solution of the equations whose matrices have these Cholesky factors."""
     y = apply_op("MatrixTriangularSolve", [factor, x])
     return apply_op("MatrixTriangularSolve", [factor, y], {"adjoint": True})
 

@@ -54,28 +54,30 @@ def square_shape(c: InferenceContext, i: int = 0) -> Shape:
 
 
 def adjoint(x: Any) -> Any:
-    """The conjugate transposes of the matrices."""
+    """Returns the conjugate transposes of the matrices."""
     return np.conj(np.swapaxes(x, -1, -2))
 
 
 def norm(x: Any) -> Any:
-    """The Frobenius norm of each matrix."""
+    """Returns the Frobenius norm of each matrix."""
     return np.sqrt((np.abs(x) ** 2).sum(axis=(-2, -1)))
 
 
 def residual(what: str, difference: Any, scale: Any, u: float) -> tuple[str, Any, Any]:
-    """A law of `Residual`: the norm of `difference` against what rounding explains for matrices of the norm `scale`."""
+    """Returns a law of `Residual`: the norm of `difference` against what rounding explains for
+    matrices of the norm `scale`.
+    """
     return what, norm(difference), TEST_RATIO * max(1, *difference.shape[-2:]) * u * scale
 
 
 def orthonormal(what: str, x: Any, u: float) -> tuple[str, Any, Any]:
-    """The law that the columns of x are orthonormal."""
+    """Returns the law that the columns of x are orthonormal."""
     rows, columns = x.shape[-2:]
     return what, norm(adjoint(x) @ x - np.eye(columns)), np.float64(TEST_RATIO * max(rows, 1) * u)
 
 
 def random_matrices(shape: StaticShape, complex_: bool = False, seed: int = 0) -> np.ndarray:
-    """Matrices with elements in [-1, 1]."""
+    """Returns matrices with elements in [-1, 1]."""
     rng = np.random.default_rng([seed, *shape])
     real: np.ndarray = rng.uniform(-1, 1, shape)
     return real + 1j * rng.uniform(-1, 1, shape) if complex_ else real
@@ -95,7 +97,7 @@ def positive_definite(shape: StaticShape, complex_: bool = False) -> np.ndarray:
 
 
 def by_type(make: Any, shapes: Any, **attrs: Any) -> Iterator[Sample]:
-    """A sample for each shape with real values ``make(shape, False)``, and one with complex ones."""
+    """Yields a sample for each shape with real values ``make(shape, False)``, and one with complex ones."""
     for shape in shapes:
         for complex_, types in ((False, REALS), (True, COMPLEXES)):
             yield Sample([Arg(values=make(shape, complex_))], attrs, {"T": types})

@@ -13,12 +13,12 @@ from timberframe_core.ops.definition.gradients import apply_op, constant, zeros_
 
 
 def matmul(x: Any, y: Any, adjoint_x: bool = False, adjoint_y: bool = False) -> Any:
-    """The products of the matrices, or of their adjoints."""
+    """Returns the products of the matrices, or of their adjoints."""
     return apply_op("BatchMatMulV2", [x, y], {"adj_x": adjoint_x, "adj_y": adjoint_y})
 
 
 def adjoint(x: Any) -> Any:
-    """The conjugate transposes of the matrices."""
+    """Returns the conjugate transposes of the matrices."""
     op = "ConjugateTranspose" if x.dtype.is_complex else "Transpose"
     if x.static_shape is not None:
         rank = len(x.static_shape)
@@ -30,7 +30,7 @@ def adjoint(x: Any) -> Any:
 
 
 def diagonal(x: Any) -> Any:
-    """The main diagonals of the matrices."""
+    """Returns the main diagonals of the matrices."""
     return apply_op("MatrixDiagPart", [x])
 
 
@@ -40,25 +40,25 @@ def diagonal_matrix(x: Any) -> Any:
 
 
 def with_diagonal(x: Any, values: Any) -> Any:
-    """The matrices with their diagonals replaced."""
+    """Returns the matrices with their diagonals replaced."""
     return apply_op("MatrixSetDiag", [x, values])
 
 
 def triangle(x: Any, lower: bool) -> Any:
-    """The lower or upper triangles of the matrices, diagonal included, and zeros elsewhere."""
+    """Returns the lower or upper triangles of the matrices, diagonal included, and zeros elsewhere."""
     spans = (-1, 0) if lower else (0, -1)
     return apply_op("MatrixBandPart", [x, *(constant(n, int32) for n in spans)])
 
 
 def scalars(x: Any) -> Any:
-    """One number for each matrix, in a shape that broadcasts against the matrices."""
+    """Returns one number for each matrix, in a shape that broadcasts against the matrices."""
     for _ in range(2):
         x = apply_op("ExpandDims", [x, constant(-1, int32)])
     return x
 
 
 def halved(x: Any) -> Any:
-    """Half of x."""
+    """Returns half of x."""
     return x * constant(0.5, x.dtype)
 
 
@@ -70,7 +70,7 @@ def real_part(x: Any) -> Any:
 
 
 def differences_inverted(x: Any) -> Any:
-    """The matrices 1 / (x[j] - x[i]), with zeros on the diagonal.
+    """Returns the matrices 1 / (x[j] - x[i]), with zeros on the diagonal.
 
     Equal elements give zero and not infinity: d / (d^2 + 1e-20) stands for the inverse, as in TensorFlow.
     """
@@ -84,7 +84,7 @@ def inverted(x: Any) -> Any:
 
 
 def columns(x: Any, begin: Any, end: Any) -> Any:
-    """The columns of the matrices from begin up to end; None means from the first, up to the last."""
+    """Returns the columns of the matrices from begin up to end; None means from the first, up to the last."""
     attrs = {"ellipsis_mask": 1, "begin_mask": 2 * (begin is None), "end_mask": 2 * (end is None)}
     spans = [constant([0, 0 if n is None else n], int32) for n in (begin, end)]
     return apply_op("StridedSlice", [x, *spans, constant([1, 1], int32)], attrs)

@@ -35,7 +35,7 @@ SINGULAR = "matrix {0} is singular: its pivot {1} is zero; it must be invertible
 
 
 def _singular(matrices: np.ndarray) -> str:
-    """The message for the first matrix that has no inverse."""
+    """Returns the message for the first matrix that has no inverse."""
     for i, matrix in enumerate(matrices.reshape(-1, *matrices.shape[-2:])):
         try:
             np.linalg.inv(matrix)
@@ -45,7 +45,7 @@ def _singular(matrices: np.ndarray) -> str:
 
 
 def _zero_pivot(matrix: np.ndarray) -> int:
-    """Which pivot of the elimination with row exchanges is zero."""
+    """Returns which pivot of the elimination with row exchanges is zero."""
     rows = np.array(matrix)
     for k in range(len(rows)):
         best = k + int(np.argmax(np.abs(rows[k:, k])))
@@ -74,7 +74,7 @@ def _solve_shape(c: InferenceContext) -> list[Shape]:
 
 
 def _rhs_shape(c: InferenceContext) -> Shape:
-    """The shape of the right-hand sides, which must have as many rows as the matrices."""
+    """Returns the shape of the right-hand sides, which must have as many rows as the matrices."""
     a, b = c.shapes[0], c.shapes[1]
     if b is not None and len(b) < 2:
         raise c.error(f"rhs has shape {format_shape(b)}; it must have rank 2 or more")
@@ -117,7 +117,7 @@ def _solve_errors() -> Iterator[ErrorSample]:
 
 
 def _adjoint_gradient(op: Any, solved: Any) -> Any:
-    """The gradient of the matrix of an equation, from that of its right-hand side."""
+    """Returns the gradient of the matrix of an equation, from that of its right-hand side."""
     x = op.outputs[0]
     left, right = (x, solved) if op.attrs["adjoint"] else (solved, x)
     return apply_op("Neg", [matmul(left, right, adjoint_y=True)])
@@ -152,7 +152,7 @@ def _triangular_shape(c: InferenceContext) -> list[Shape]:
 
 
 def _operand(attrs: Attrs, matrix: Any) -> Any:
-    """The triangle of the matrices that is read, or its adjoint."""
+    """Returns the triangle of the matrices that is read, or its adjoint."""
     part = np.tril(matrix) if attrs["lower"] else np.triu(matrix)
     return adjoint(part) if attrs["adjoint"] else part
 

@@ -52,7 +52,7 @@ def _eig_shape(c: InferenceContext) -> list[Shape]:
 
 
 def self_adjoint(input: Any) -> Any:
-    """The self-adjoint matrices that the lower triangles describe."""
+    """Returns the self-adjoint matrices that the lower triangles describe."""
     lower = np.tril(input, -1)
     real = np.real(np.diagonal(input, axis1=-2, axis2=-1))[..., None] * np.eye(input.shape[-1])
     return lower + adjoint(lower) + real
@@ -62,7 +62,7 @@ NO_EIGENVALUES = "matrix {0} has no eigenvalues that could be found; its element
 
 
 def _finite(matrices: Any) -> np.ndarray:
-    """Which matrices have finite elements alone."""
+    """Returns which matrices have finite elements alone."""
     return np.asarray(np.isfinite(matrices).all(axis=(-2, -1)))
 
 
@@ -241,7 +241,7 @@ Vectors = tuple[Any, Any]
 
 
 def _vectors_gradient(op: Any, outer: Any, s: Any, left: Vectors, right: Vectors) -> Any:
-    """What changes singular values, and turns the vectors within the space that they span.
+    """Returns what changes singular values, and turns the vectors within the space that they span.
 
     See J. Townsend, "Differentiating the Singular Value Decomposition" (2016), and for complex matrices S. Wan and
     S. Zhang, "Automatic differentiation for complex valued SVD" (2019).
@@ -258,14 +258,14 @@ def _vectors_gradient(op: Any, outer: Any, s: Any, left: Vectors, right: Vectors
 
 
 def _outside_gradient(s: Any, own: Vectors, other: Any) -> Any:
-    """What turns vectors out of the space that they span."""
+    """Returns what turns vectors out of the space that they span."""
     vectors, grad = own
     outside = grad - matmul(vectors, matmul(vectors, grad, adjoint_x=True))
     return matmul(matmul(outside, diagonal_matrix(inverted(s))), other, adjoint_y=True)
 
 
 def _wide_gradient(op: Any, outer: Any, s: Any, left: Vectors, right: Vectors, sizes: tuple[int, int]) -> Any:
-    """The gradient for matrices that are no higher than wide."""
+    """Returns the gradient for matrices that are no higher than wide."""
     rows, cols = sizes
     v, v_grad = right
     if op.attrs["full_matrices"]:

@@ -31,7 +31,7 @@ def list_handle(c: InferenceContext, i: int = 0) -> tuple[Any, Shape]:
 
 
 def element(c: InferenceContext, i: int | None = None) -> Shape:
-    """The shape of an element that is taken out: what the list and, at input i, the caller say of it."""
+    """Returns the shape of an element that is taken out: what the list and, at input i, the caller say of it."""
     shape = list_handle(c)[1]
     given = None if i is None else element_shape_value(c, i)
     if not compatible(shape, given):
@@ -43,7 +43,7 @@ def element(c: InferenceContext, i: int | None = None) -> Shape:
 
 
 def taken(c: InferenceContext, i: int, output: int) -> Shape:
-    """The shape of an element that becomes an output; of a list of lists, nothing is known of the inner one."""
+    """Returns the shape of an element that becomes an output; of a list of lists, nothing is known of the inner one."""
     if c.attrs["element_dtype"] is variant:
         c.output_handles[output] = (None, None)
     return element(c, i)
@@ -57,7 +57,7 @@ def same_list(c: InferenceContext) -> list[Shape]:
 
 
 def with_item(item: int) -> Any:
-    """The list with one more tensor, or rows of one, at input `item`; their shapes must suit."""
+    """Returns the list with one more tensor, or rows of one, at input `item`; their shapes must suit."""
 
     def shape(c: InferenceContext) -> list[Shape]:
         handle = c.handles[0] if c.handles else None
@@ -70,7 +70,7 @@ def with_item(item: int) -> Any:
 
 
 def new_list(i: int) -> Any:
-    """A new list whose element shape is at input i."""
+    """Returns a new list whose element shape is at input i."""
 
     def shape(c: InferenceContext) -> list[Shape]:
         c.output_handles[0] = (c.attrs["element_dtype"], element_shape_value(c, i))
@@ -98,7 +98,7 @@ def first_size(shape: Shape) -> int | None:
 
 
 def shape_of_elements(handle: Any) -> Any:
-    """What is known of the shape of all elements, as list ops take it."""
+    """Returns what is known of the shape of all elements, as list ops take it."""
     known = None if handle.handle is None else handle.handle[1]
     if known is not None and is_static(known):
         return constant(list(known), "int32")
@@ -110,7 +110,7 @@ def length_of(handle: Any) -> Any:
 
 
 def row_shape(tensor: Any) -> Any:
-    """The shape of the rows of a tensor as a vector."""
+    """Returns the shape of the rows of a tensor as a vector."""
     shape = tensor.static_shape
     if shape and is_static(shape[1:]):
         return constant(list(shape[1:]), "int32")
@@ -118,13 +118,14 @@ def row_shape(tensor: Any) -> Any:
 
 
 def are_unique(indices: Any) -> bool:
-    """Whether it is known that no index comes twice."""
+    """Returns whether it is known that no index comes twice."""
     value = indices.host_value
     return value is not None and is_known(value) and len(set(value.ravel().tolist())) == value.size
 
 
 def scattered_rows(handle: Any, indices: Any, tensor: Any, grad: Any) -> Any:
-    """The gradient of a tensor whose rows became the elements `indices` of the list `handle`, given that of the list.
+    """Returns the gradient of a tensor whose rows became the elements `indices` of the list
+    `handle`, given that of the list.
 
     Where an index came twice, the list has the last of the rows, and the others have no gradient.
     """
@@ -138,7 +139,7 @@ def scattered_rows(handle: Any, indices: Any, tensor: Any, grad: Any) -> Any:
 
 
 def reserve_like(handle: Any, dtype: Any) -> Any:
-    """A list of as many elements, all zero; of lists that are as long."""
+    """Returns a list of as many elements, all zero; of lists that are as long."""
     if dtype is variant:
         return apply_op("ZerosLike", [handle])
     attrs = {"element_dtype": dtype, "shape_type": "int32"}

@@ -259,7 +259,9 @@ def _broadcast_size(c: InferenceContext, p: Any, q: Any, x: list[Any], y: list[A
 
 
 def _unequal(x: str, y: str, a: int, b: int, d: int) -> str:
-    """What is said of shapes x and y whose sizes a and b, dimension d from the last, differ: in the graph, in a run."""
+    """Returns what is said of shapes x and y whose sizes a and b, dimension d from the last,
+    differ: in the graph, in a run.
+    """
     return rf"shapes {re.escape(x)} and {re.escape(y)} do not|sizes {a} and {b}, dimension {d} from the last, do not"
 
 

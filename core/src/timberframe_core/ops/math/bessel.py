@@ -37,7 +37,7 @@ def _series(order: int, a: Any) -> Any:
 
 
 def _expansion(order: int, a: Any) -> Any:
-    """What e^a is multiplied by."""
+    """Returns what e^a is multiplied by."""
     total = term = np.ones_like(a)
     for k in range(1, _LARGE_TERMS):
         term = term * ((2 * k - 1) ** 2 - 4 * order) / (8 * k * a)
@@ -74,7 +74,7 @@ def _of(op: str, x: Any) -> Any:
 
 
 def _except_at_0(x: Any, slope: Any) -> Any:
-    """The slope of an odd function, which is 1/2 at 0, where its formula divides by 0."""
+    """Returns the slope of an odd function, which is 1/2 at 0, where its formula divides by 0."""
     return apply_op("SelectV2", [apply_op("Equal", [x, 0.0]), 0.5, slope])
 
 

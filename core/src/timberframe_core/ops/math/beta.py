@@ -38,7 +38,9 @@ def _shape(c: InferenceContext) -> list[Shape]:
 
 
 def _fraction(a: Any, b: Any, x: Any) -> Any:
-    """The continued fraction of the function by Lentz's method (DLMF 8.17.22); 1 / (1 + d1 / (1 + d2 / ...))."""
+    """Returns the continued fraction of the function by Lentz's method (DLMF 8.17.22); 1 /
+    (1 + d1 / (1 + d2 / ...)).
+    """
     c = np.ones(np.shape(x))
     d = 1 - (a + b) * x / (a + 1)
     d = 1 / np.where(np.abs(d) < _SMALLEST, _SMALLEST, d)
@@ -70,7 +72,7 @@ def _wide(*inputs: Any) -> tuple[Any, ...]:
 
 
 def incomplete_beta(a: Any, b: Any, x: Any) -> Any:
-    """The integral of t^(a-1) (1-t)^(b-1) from 0 to x over that to 1; NaN unless a, b > 0 and 0 <= x <= 1."""
+    """Returns the integral of t^(a-1) (1-t)^(b-1) from 0 to x over that to 1; NaN unless a, b > 0 and 0 <= x <= 1."""
     a, b, x = _wide(a, b, x)
     with np.errstate(all="ignore"):
         valid = (a > 0) & (b > 0) & (x >= 0) & (x <= 1)
@@ -91,7 +93,7 @@ def _reference(attrs: Attrs, a: Any, b: Any, x: Any) -> Any:
 
 
 def _error(attrs: Attrs, inputs: Sequence[np.ndarray], expected: Any, u: float) -> Any:
-    """What the logarithms of the front lose, and 16 units for the fraction; of the tail that was computed."""
+    """Returns what the logarithms of the front lose, and 16 units for the fraction; of the tail that was computed."""
     a, b, x = _wide(*inputs)
     with np.errstate(all="ignore"):
         logs = np.abs(lgamma(a + b)) + np.abs(lgamma(a)) + np.abs(lgamma(b)) + a * np.abs(np.log(x))
@@ -126,7 +128,7 @@ def _errors() -> Iterator[ErrorSample]:
 
 
 def _gradient(op: Any, grad: Any) -> list[Any]:
-    """The integrand with respect to x; none is known for a and b, as in TensorFlow."""
+    """Returns the integrand with respect to x; none is known for a and b, as in TensorFlow."""
     a, b, x = op.inputs
     logs = apply_op("Xlog1py", [b - 1, -x]) + apply_op("Xlogy", [a - 1, x])
     of_a, of_b, of_both = (apply_op("Lgamma", [v]) for v in (a, b, a + b))

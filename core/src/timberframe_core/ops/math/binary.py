@@ -66,19 +66,21 @@ def binary_op(
 
 
 def broadcast_samples(x: Arg = Arg(), y: Arg = Arg(), types: Sequence[str] = ()) -> Iterator[Sample]:
-    """A sample for each pair of shapes, with the ranges that x and y state, for the dtypes named (all if none)."""
+    """Yields a sample for each pair of shapes, with the ranges that x and y state, for the
+    dtypes named (all if none).
+    """
     limits = {"T": tuple(types)} if types else {}
     for a, b in BROADCAST_PAIRS:
         yield Sample((replace(x, shape=a), replace(y, shape=b)), types=limits)
 
 
 def value_sample(types: Sequence[str], *values: Sequence[Any]) -> Sample:
-    """A sample of exact values, one row for each input."""
+    """Returns a sample of exact values, one row for each input."""
     return Sample(tuple(Arg(values=row) for row in values), types={"T": tuple(types)})
 
 
 def broadcast_errors(match: str = "do not broadcast") -> Iterator[ErrorSample]:
-    """A wrong call for each pair of shapes that does not broadcast."""
+    """Yields a wrong call for each pair of shapes that does not broadcast."""
     for a, b in ERROR_PAIRS:
         yield ErrorSample((Arg(shape=a), Arg(shape=b)), match=match)
 
@@ -102,13 +104,15 @@ def at_least_float32(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def own_dtype(attrs: Attrs, *inputs: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The inputs in the op's dtype T, float32 for narrower floats, for results that depend on the rounding itself."""
+    """Returns the inputs in the op's dtype T, float32 for narrower floats, for results that
+    depend on the rounding itself.
+    """
     dtype = attrs["T"].numpy if "T" in attrs else inputs[0].dtype
     return tuple(x.astype(np.float32 if dtype.name in ("float16", "bfloat16") else dtype) for x in inputs)
 
 
 def host_value(function: Callable[[Any, Any], Any]) -> Callable[[InferenceContext], list[np.ndarray | None]]:
-    """A value function: the reference on known values, `function` on the known elements of partly known ones.
+    """Returns a value function: the reference on known values, `function` on the known elements of partly known ones.
 
     A value that cannot be computed (a division by zero) is left to the kernel, which reports it.
     """

@@ -30,7 +30,7 @@ for _name, _doc, _function in (
 
 
 def _shift(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A shift by a count that is brought into [0, bits - 1] first, as TensorFlow's CPU kernel does."""
+    """Returns a shift by a count that is brought into [0, bits - 1] first, as TensorFlow's CPU kernel does."""
 
     def reference(attrs: Attrs, x: Any, y: Any) -> Any:
         count = np.clip(y, 0, 8 * y.dtype.itemsize - 1).astype(y.dtype)

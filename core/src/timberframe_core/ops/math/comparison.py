@@ -50,7 +50,7 @@ def _equality(name: str) -> Callable[..., Any]:
 
 
 def _equal_pairs(types: tuple[str, ...]) -> Sample:
-    """Values of which some are equal, the special ones among them where there are any."""
+    """Returns values of which some are equal, the special ones among them where there are any."""
     if types[0] in FLOATS:
         x = (0.0, -0.0, np.nan, np.inf, -np.inf, 1.5, np.nan, -2.0, 3.0)
         return value_sample(types, x, (-0.0, 0.0, np.nan, np.inf, np.inf, 1.5, 1.0, 2.0, 3.5))

@@ -40,7 +40,10 @@ QUOTIENT = Pointwise(float32=2.5, float64=0.5, float16=1, complex=10)
 
 
 def truncated_quotient(x: Any, y: Any) -> Any:
-    """The integer quotient rounded towards zero; 0 where y is 0. The least integer divided by -1 wraps around."""
+    """Returns the integer quotient rounded towards zero; 0 where y is 0.
+
+    The least integer divided by -1 wraps around.
+    """
     divisor = np.where(y == 0, np.ones((), y.dtype), y)
     quotient = np.floor_divide(x, divisor)
     remainder = (x - quotient * divisor).astype(x.dtype)
@@ -49,7 +52,7 @@ def truncated_quotient(x: Any, y: Any) -> Any:
 
 
 def python_truncated_quotient(x: int, y: int) -> int:
-    """The same for Python integers; raises ZeroDivisionError."""
+    """Returns the same for Python integers; raises ZeroDivisionError."""
     quotient = abs(x) // abs(y)
     return quotient if (x < 0) == (y < 0) else -quotient
 
@@ -59,7 +62,9 @@ def _divide(attrs: Attrs, x: Any, y: Any) -> Any:
 
 
 def _float_quotient(rounding: Callable[..., Any]) -> Callable[..., Any]:
-    """The quotient rounded to the dtype, and that rounded to an integer: two roundings, as TensorFlow has it."""
+    """Returns the quotient rounded to the dtype, and that rounded to an integer: two
+    roundings, as TensorFlow has it.
+    """
 
     def reference(attrs: Attrs, x: Any, y: Any) -> Any:
         if x.dtype.kind in "iu":
@@ -71,7 +76,7 @@ def _float_quotient(rounding: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _integer_step(attrs: Attrs, inputs: Any, expected: Any, u: float) -> Any:
-    """A whole step where the quotient lies so near an integer that its own rounding decides; else exact."""
+    """Returns a whole step where the quotient lies so near an integer that its own rounding decides; else exact."""
     quotient = np.abs(np.true_divide(inputs[0], inputs[1]))
     near = np.abs(quotient - np.rint(quotient)) <= 5 * u * quotient
     return np.where(near, np.maximum(1, 5 * u * quotient), 0)

@@ -19,7 +19,7 @@ _NAMES = {1: "", 2: "2D", 3: "3D"}
 
 
 def _transformed(c: InferenceContext, rank: int) -> Shape:
-    """The input's shape, which must have the dimensions that are transformed."""
+    """Returns the input's shape, which must have the dimensions that are transformed."""
     shape = c.shapes[0]
     if shape is not None and len(shape) < rank:
         raise c.error(f"input has shape {format_shape(shape)}; it must have rank {rank} or more")
@@ -27,7 +27,7 @@ def _transformed(c: InferenceContext, rank: int) -> Shape:
 
 
 def _lengths(c: InferenceContext, rank: int) -> tuple[int | None, ...]:
-    """What fft_length says, which must be as many sizes as dimensions are transformed."""
+    """Returns what fft_length says, which must be as many sizes as dimensions are transformed."""
     given = c.require_rank(1, 1)
     if given[0] not in (None, rank):
         raise c.error(f"fft_length has {given[0]} elements; it must have {rank}")
@@ -41,7 +41,7 @@ def _lengths(c: InferenceContext, rank: int) -> tuple[int | None, ...]:
 
 
 def _check_fits(available: Any, needed: Any) -> None:
-    """What is transformed must not be padded but where it is empty."""
+    """Checks that what is transformed is not padded but where it is empty."""
     if any(a < n for a, n in zip(available, needed, strict=True)) and 0 not in available:
         raise InvalidArgumentError(
             f"the last dimensions of the input are {format_shape(tuple(available))}; they must be at least "
@@ -50,7 +50,7 @@ def _check_fits(available: Any, needed: Any) -> None:
 
 
 def _kind(x: np.ndarray) -> Any:
-    """The complex dtype of the precision of an array."""
+    """Returns the complex dtype of the precision of an array."""
     return np.complex64 if x.dtype in (np.float32, np.complex64) else np.complex128
 
 
@@ -64,7 +64,7 @@ def _complex(rank: int, inverse: bool) -> None:
         return transform(input, axes=axes).astype(input.dtype) if input.size else input
 
     def gradient(op: Any, grad: Any) -> list[Any]:
-        """The adjoint: the other transform, with the other's factor."""
+        """Returns the adjoint: the other transform, with the other's factor."""
         count = _count(op.inputs[0], rank, grad.dtype.real_dtype)
         other = apply_op(f"{'' if inverse else 'I'}FFT{_NAMES[rank]}", [grad])
         factor = apply_op("Cast", [count], {"DstT": grad.dtype})
@@ -84,12 +84,12 @@ def _complex(rank: int, inverse: bool) -> None:
 
 
 def _outer(x: Any, rank: int) -> Any:
-    """How many dimensions are not transformed, as a vector."""
+    """Returns how many dimensions are not transformed, as a vector."""
     return apply_op("Sub", [apply_op("Rank", [x]), constant(rank, int32)])[None]
 
 
 def _count(x: Any, rank: int, dtype: Any) -> Any:
-    """How many elements each transform has."""
+    """Returns how many elements each transform has."""
     sizes = apply_op("Slice", [shape_of(x), _outer(x, rank), [rank]])
     return apply_op("Cast", [apply_op("Prod", [sizes, 0])], {"DstT": dtype})
 
@@ -126,7 +126,7 @@ def _of_reals(rank: int) -> None:
         return np.fft.rfftn(input, lengths, axes).astype(_kind(input))
 
     def gradient(op: Any, grad: Any) -> list[Any]:
-        """The adjoint: what was left out counts as zero, and the real part of the inverse transform of all."""
+        """Returns the adjoint: what was left out counts as zero, and the real part of the inverse transform of all."""
         x, lengths = op.inputs
         whole = apply_op("ConcatV2", [[apply_op("Slice", [shape_of(x), [0], _outer(x, rank)]), lengths], 0])
         missing = apply_op("Sub", [whole, shape_of(grad)])
@@ -167,7 +167,7 @@ def _to_reals(rank: int) -> None:
         return np.fft.irfftn(input, lengths, axes).astype(kind)
 
     def gradient(op: Any, grad: Any) -> list[Any]:
-        """The adjoint: elements whose mirror images were left out count twice."""
+        """Returns the adjoint: elements whose mirror images were left out count twice."""
         y, lengths = op.inputs
         transformed = apply_op(f"RFFT{_NAMES[rank]}", [grad, lengths], {"Tcomplex": y.dtype})
         last = apply_op("Reshape", [apply_op("Slice", [lengths, [rank - 1], [1]]), constant([], int32)])

@@ -136,7 +136,9 @@ def incomplete_gamma_slope(a: Any, x: Any, magnitude: bool = False) -> Any:
 
 
 def _front_error(a: Any, x: Any, u: float) -> Any:
-    """What p x loses: the logarithms whose sum it is the exponential of, and the terms of the series or fraction."""
+    """Returns what p x loses: the logarithms whose sum it is the exponential of, and the terms
+    of the series or fraction.
+    """
     logs = a * np.abs(np.log(x)) + x + np.abs(lgamma(a))
     return u * (16 + 2 * logs + 9 * np.sqrt(a))
 
@@ -176,7 +178,7 @@ def _samples() -> Iterator[Sample]:
 
 
 def _gradient(sign: int) -> Callable[[Any, Any], list[Any]]:
-    """The slope and the density, of Q with the other sign."""
+    """Returns the slope and the density, of Q with the other sign."""
 
     def of(op: Any, grad: Any) -> list[Any]:
         a, x = op.inputs

@@ -19,7 +19,7 @@ _HALF_MATRIX = ("transpose_a", "transpose_b"), ("adj_x", "adj_y")
 
 
 def _inner(c: InferenceContext, a: Shape, b: Shape, swap_a: bool, swap_b: bool) -> tuple[int | None, int | None]:
-    """Rows and columns of the product of two matrices, whose inner sizes must agree."""
+    """Returns rows and columns of the product of two matrices, whose inner sizes must agree."""
     assert a is not None
     assert b is not None
     rows, depth = (a[1], a[0]) if swap_a else a
@@ -115,7 +115,9 @@ _NOT_COMPLEX = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "i
 
 
 def finite_complex(samples: Iterable[Sample], type_attr: str = "T") -> Iterable[Sample]:
-    """The samples, complex ones of finite values: products of complex infinities differ between implementations."""
+    """Yields the samples, complex ones of finite values: products of complex infinities
+    differ between implementations.
+    """
     for sample in samples:
         wanted = sample.types.get(type_attr, (*_NOT_COMPLEX, *_COMPLEX))
         real, complex_ = (tuple(t for t in wanted if t in allowed) for allowed in (_NOT_COMPLEX, _COMPLEX))
@@ -143,7 +145,7 @@ def _matmul_samples() -> Iterable[Sample]:
 
 
 def _selection(rows: int, depth: int) -> Any:
-    """A matrix of zeros with a one in each row, at different places.
+    """Returns a matrix of zeros with a one in each row, at different places.
 
     A product with it has rows of the other matrix, and is off by far more than its bound if these were rounded to fewer
     bits: such errors of many terms cancel each other, while the bound grows with their number. Its sizes are multiples

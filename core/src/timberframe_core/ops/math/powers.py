@@ -156,7 +156,9 @@ def _times_log(function: Any) -> Any:
 
 
 def _times_log_gradient(op_name: str, argument: Callable[[Any], Any]) -> Callable[..., list[Any]]:
-    """The function of y, also where x is 0, and x / argument(y), 0 there; conjugated, which TensorFlow's are not."""
+    """Returns the function of y, also where x is 0, and x / argument(y), 0 there; conjugated,
+    which TensorFlow's are not.
+    """
 
     def gradient(op: Any, grad: Any) -> list[Any]:
         x, y = map(conjugate, op.inputs)

@@ -39,13 +39,13 @@ _VALUE_LIMIT = 4096  # elements; shape arithmetic works on less, and the host sh
 
 
 def reduced_axes(input: Any, reduction_indices: Any) -> tuple[int, ...]:
-    """The reduced dimensions counted from the front, for axes that the shape function has checked."""
+    """Returns the reduced dimensions counted from the front, for axes that the shape function has checked."""
     rank = np.ndim(input)
     return tuple(int(a) % rank for a in np.ravel(reduction_indices))
 
 
 def _axes(c: InferenceContext) -> tuple[int, ...] | None:
-    """The reduced dimensions counted from the front; None while they or the rank are unknown."""
+    """Returns the reduced dimensions counted from the front; None while they or the rank are unknown."""
     axes_rank = c.rank(1)
     if axes_rank is not None and axes_rank > 1:
         raise c.error(f"reduction_indices has shape {format_shape(c.shapes[1])}; it must be a scalar or a vector")
@@ -73,7 +73,7 @@ def _reduced_shape(c: InferenceContext) -> list[Shape]:
 
 
 def _host_value(c: InferenceContext) -> list[np.ndarray | None]:
-    """The reduction of a small host value, elements of which may be unknown."""
+    """Returns the reduction of a small host value, elements of which may be unknown."""
     x, axes = c.values[0], c.value(1)
     if x is None or axes is None or x.size > _VALUE_LIMIT or c.op.reference is None:
         return [None]
@@ -203,7 +203,7 @@ def _samples() -> Iterable[Sample]:
 
 
 def product_samples(samples: Iterable[Sample]) -> Iterable[Sample]:
-    """The samples with elements near magnitude one, so that no product overflows on the way, in any order."""
+    """Yields the samples with elements near magnitude one, so that no product overflows on the way, in any order."""
     for sample in samples:
         x, axes = sample.inputs
         assert isinstance(x, Arg)

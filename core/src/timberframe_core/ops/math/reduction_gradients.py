@@ -14,7 +14,7 @@ from timberframe_core.shapes import is_static
 
 
 def _known_axes(op: Any) -> list[int] | None:
-    """The reduced dimensions counted from the front; None while they or the rank are unknown."""
+    """Returns the reduced dimensions counted from the front; None while they or the rank are unknown."""
     shape, axes = op.inputs[0].static_shape, op.inputs[1].host_value
     if shape is None or axes is None or not is_known(axes):
         return None
@@ -22,14 +22,14 @@ def _known_axes(op: Any) -> list[int] | None:
 
 
 def _axes(op: Any) -> Any:
-    """The reduced dimensions counted from the front, as a vector of int32."""
+    """Returns the reduced dimensions counted from the front, as a vector of int32."""
     rank = apply_op("Rank", [op.inputs[0]])
     given = apply_op("Reshape", [apply_op("Cast", [op.inputs[1]], {"DstT": int32}), [-1]])
     return apply_op("FloorMod", [given + rank, rank])
 
 
 def _kept_shape(op: Any) -> Any:
-    """The input's shape with size one for the reduced dimensions."""
+    """Returns the input's shape with size one for the reduced dimensions."""
     x, axes = op.inputs[0], _known_axes(op)
     if axes is not None:
         shape = x.static_shape
@@ -44,7 +44,7 @@ def _kept_shape(op: Any) -> Any:
 
 
 def _kept(op: Any, *tensors: Any) -> list[Any]:
-    """Tensors of the output's shape with the reduced dimensions put back in, with size one."""
+    """Returns tensors of the output's shape with the reduced dimensions put back in, with size one."""
     if op.attrs["keep_dims"]:
         return list(tensors)
     shape = _kept_shape(op)
@@ -52,13 +52,13 @@ def _kept(op: Any, *tensors: Any) -> list[Any]:
 
 
 def sum_gradient(op: Any, grad: Any) -> list[Any]:
-    """Each summand gets the gradient of its sum."""
+    """Returns the gradient: each summand gets the gradient of its sum."""
     (kept,) = _kept(op, grad)
     return [apply_op("BroadcastTo", [kept, shape_of(op.inputs[0])]), None]
 
 
 def mean_gradient(op: Any, grad: Any) -> list[Any]:
-    """The same for each element, over their number; divided first, while there are few."""
+    """Returns the same for each element, over their number; divided first, while there are few."""
     x, y = op.inputs[0], op.outputs[0]
     if is_static(x.static_shape) and is_static(y.static_shape):
         return sum_gradient(op, grad / (math.prod(x.static_shape) // max(math.prod(y.static_shape), 1)))
@@ -84,7 +84,7 @@ def norm_gradient(op: Any, grad: Any) -> list[Any]:
 
 
 def product_gradient(op: Any, grad: Any) -> list[Any]:
-    """The product of all other elements: of those before times of those after, so that zeros do no harm."""
+    """Returns the product of all other elements: of those before times of those after, so that zeros do no harm."""
     x = op.inputs[0]
     shape = shape_of(x)
     (kept,) = _kept(op, grad)
@@ -108,5 +108,5 @@ def product_gradient(op: Any, grad: Any) -> list[Any]:
 
 
 def _orders(order: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """A permutation and its inverse."""
+    """Returns a permutation and its inverse."""
     return np.array(order), np.argsort(order)

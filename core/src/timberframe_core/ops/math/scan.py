@@ -27,7 +27,9 @@ def _shape(c: InferenceContext) -> list[Shape]:
 
 
 def _scan(accumulate: Any, identity: float, attrs: Attrs, x: Any, axis: Any) -> Any:
-    """The running values of `accumulate` (a ufunc's method) along an axis, from the other end with attr reverse."""
+    """Returns the running values of `accumulate` (a ufunc's method) along an axis, from the
+    other end with attr reverse.
+    """
     lines = np.moveaxis(x, int(axis), -1)
     if attrs["reverse"]:
         lines = lines[..., ::-1]
@@ -57,7 +59,7 @@ def _length(attrs: Attrs, x: Any, axis: Any) -> int:
 
 
 def _logsumexp_error(attrs: Attrs, inputs: Any, expected: Any, u: float) -> Any:
-    """Each of n steps adds u of the running value r and a few u of log1p and exp.
+    """Returns the bound: each of n steps adds u of the running value r and a few u of log1p and exp.
 
     A later value R >= r takes over exp(r - R) of that, and |r| exp(r - R) is at most |R| + 1/e. Beyond 2^53 log n the
     largest element is the result to the last digit, in every format: so gradients mark what is absent.
@@ -115,13 +117,13 @@ def _define_scan(
 
 
 def _backwards(op: Any, op_name: str, x: Any) -> Any:
-    """The scan of another tensor from the other end."""
+    """Returns the scan of another tensor from the other end."""
     attrs = {"exclusive": op.attrs["exclusive"], "reverse": not op.attrs["reverse"]}
     return apply_op(op_name, [x, op.inputs[1]], attrs)
 
 
 def _product_gradient(op: Any, grad: Any) -> list[Any]:
-    """The sum of all products that an element is in, over the element.
+    """Returns the sum of all products that an element is in, over the element.
 
     Of an element that is 0 it is the sum of the other elements' products: TensorFlow's is 0. Of the first two zeros of
     a line these products are computed with the element replaced, so that they depend on the other zero and have the

@@ -82,7 +82,7 @@ def _sorted_shape(c: InferenceContext) -> Sequence[Shape]:
 
 
 def _order_fault(ids: np.ndarray) -> str:
-    """What is wrong with ids that are not sorted, or begin below zero; "" where nothing is."""
+    """Returns what is wrong with ids that are not sorted, or begin below zero; "" where nothing is."""
     if ids.size and int(ids[0]) < 0:
         return f"segment id {int(ids[0])} at position 0; it must not be negative"
     falls = np.flatnonzero(ids[1:] < ids[:-1])
@@ -153,7 +153,7 @@ def _sum_gradient(op: Any, grad: Any) -> list[Any]:
 
 
 def _mean_gradient(op: Any, grad: Any) -> list[Any]:
-    """Each segment's gradient over the number of its rows."""
+    """Returns each segment's gradient over the number of its rows."""
     data, ids = op.inputs
     ones = apply_op("OnesLike", [apply_op("Cast", [ids], {"DstT": grad.dtype})])
     counts = apply_op("SegmentSum", [ones, ids])
@@ -165,7 +165,7 @@ def _mean_gradient(op: Any, grad: Any) -> list[Any]:
 
 
 def _extreme_gradient(op: Any, grad: Any) -> list[Any]:
-    """Where several elements of a segment are the extreme one they share the gradient."""
+    """Returns where several elements of a segment are the extreme one they share the gradient."""
     data, ids = op.inputs
     chosen = apply_op("Equal", [data, gather(op.outputs[0], ids)])
     count = apply_op("SegmentSum", [indicator(chosen, grad.dtype), ids])
@@ -174,7 +174,7 @@ def _extreme_gradient(op: Any, grad: Any) -> list[Any]:
 
 
 def product_parts(op: Any, segment: Callable[[str, Any], Any], ids: Any) -> Any:
-    """The derivative of each segment's product by each element, with elements of zero treated apart.
+    """Returns the derivative of each segment's product by each element, with elements of zero treated apart.
 
     Of the first and the last zero of a segment it is the product with that element replaced by one: it depends on the
     other zero, and so has the right derivatives where there are two. Where there are more, all derivatives are 0.

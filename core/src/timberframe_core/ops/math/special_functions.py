@@ -20,7 +20,7 @@ def _by_element(function: Callable[[float], float]) -> Callable[[np.ndarray], np
 
 
 def _zeta_less_one(k: int) -> float:
-    """The sum of n^-k from n = 2 on, its tail by the Euler-Maclaurin formula (DLMF 25.2.8)."""
+    """Returns the sum of n^-k from n = 2 on, its tail by the Euler-Maclaurin formula (DLMF 25.2.8)."""
     n = 100.0
     tail = n ** (1 - k) / (k - 1) + n**-k / 2 + k * n ** (-k - 1) / 12 - k * (k + 1) * (k + 2) * n ** (-k - 3) / 720
     return math.fsum(j ** -float(k) for j in range(2, 100)) + tail

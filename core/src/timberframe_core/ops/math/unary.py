@@ -60,7 +60,9 @@ def unary_op(
 
 
 def by_input(formula: Callable[[Any, Any], Any]) -> Gradient:
-    """The gradient ``formula(grad, x)`` of y = f(x), x conjugated; of a holomorphic f it is grad times f'(x)."""
+    """Returns the gradient ``formula(grad, x)`` of y = f(x), x conjugated; of a holomorphic
+    f it is grad times f'(x).
+    """
     return lambda op, grad: [formula(grad, conjugate(op.inputs[0]))]
 
 
@@ -77,7 +79,9 @@ def _only_input(function: Callable[[Any], Any]) -> Reference:
 
 
 def unary_samples(values: Sequence[float] = (), arg: Arg = Arg()) -> Iterator[Sample]:
-    """A sample for each shape with the range that `arg` states, and one of these exact values for real dtypes."""
+    """Yields a sample for each shape with the range that `arg` states, and one of these
+    exact values for real dtypes.
+    """
     for shape in UNARY_SHAPES:
         yield Sample((replace(arg, shape=shape),))
     if values:

@@ -41,7 +41,9 @@ _CORRECTLY_ROUNDED = Pointwise(float32=0.5, float64=0.5, float16=1, complex=5)
 
 
 def _result_gradient(op_name: str) -> Gradient:
-    """The gradient by an op that takes the function's result and the gradient, and conjugates the result itself."""
+    """Returns the gradient by an op that takes the function's result and the gradient, and
+    conjugates the result itself.
+    """
     return lambda op, grad: [apply_op(op_name, [op.outputs[0], grad])]
 
 
@@ -189,7 +191,7 @@ _PAIRS = (("complex64", "float32"), ("complex128", "float64"))
 
 
 def _real_result(c: InferenceContext) -> list[Shape]:
-    """The shape of the input, whose parts must have the dtype of the output."""
+    """Returns the shape of the input, whose parts must have the dtype of the output."""
     t, result = c.attrs["T"], c.attrs["Tout"]
     if t.real_dtype is not result:
         raise c.error(f"T is {t} and Tout is {result}; Tout must be {t.real_dtype}, the type of T's parts")
@@ -225,13 +227,13 @@ def _reference(function: Callable[[Any], Any]) -> Callable[[Attrs, Any], Any]:
 
 
 def complex_of(real: Any, imaginary: Any) -> Any:
-    """The complex numbers with these parts, one of which may be the number 0."""
+    """Returns the complex numbers with these parts, one of which may be the number 0."""
     dtype = (imaginary if isinstance(real, int) else real).dtype
     return apply_op("Complex", [real, imaginary], {"Tout": complex64 if dtype is float32 else complex128})
 
 
 def _angle_gradient(op: Any, grad: Any) -> list[Any]:
-    """The slopes of the angle, -y / |z|^2 along x and x / |z|^2 along y, are those of -1 / (y + ix)."""
+    """Returns the slopes of the angle, -y / |z|^2 along x and x / |z|^2 along y, are those of -1 / (y + ix)."""
     z = op.inputs[0]
     real, imaginary = (apply_op(part, [z], {"Tout": grad.dtype}) for part in ("Real", "Imag"))
     return [-(complex_of(grad, 0) / complex_of(imaginary, real))]

@@ -89,7 +89,7 @@ def _scaled(factor: float, x: Any) -> Any:
 
 
 def _zero_for_zero(dy: Any, result: Any) -> Any:
-    """The result, but 0 where dy is 0: also where the derivative is infinite, as in TensorFlow."""
+    """Returns the result, but 0 where dy is 0: also where the derivative is infinite, as in TensorFlow."""
     return np.where(dy == 0, np.zeros((), result.dtype), result)
 
 
@@ -109,7 +109,7 @@ def _reciprocal_grad(y: Any, dy: Any) -> Any:
 
 
 def _second_order(op_name: str, slope: Callable[[Any, Any], Any], conjugates: bool = True) -> Gradient:
-    """The gradient of ``op_name(y, dy)``, which is linear in dy: that with respect to dy is the op itself.
+    """Returns the gradient of ``op_name(y, dy)``, which is linear in dy: that with respect to dy is the op itself.
 
     slope: ``f(y, b)`` is what the gradient is times with respect to y. conjugates: the op conjugates y itself, so the
     derivative is with respect to the conjugate, for which the gradient takes the conjugate's place; else y and b do.
@@ -161,7 +161,7 @@ for _name, _doc, _function, _gradient, _accuracy in (
 
 
 def _piecewise(op_name: str) -> Gradient:
-    """The gradient of ``op_name(gradients, features)`` where the slope is constant but for steps."""
+    """Returns the gradient of ``op_name(gradients, features)`` where the slope is constant but for steps."""
     return lambda op, grad: [
         apply_op(op_name, [grad, op.inputs[1]], _alpha(op)),
         apply_op("ZerosLike", [op.inputs[1]]),
@@ -173,7 +173,9 @@ def _alpha(op: Any) -> dict[str, Any]:
 
 
 def _exponential(op_name: str) -> Gradient:
-    """The gradient of ``op_name(gradients, outputs)`` whose slope grows by the output where that is negative."""
+    """Returns the gradient of ``op_name(gradients, outputs)`` whose slope grows by the
+    output where that is negative.
+    """
 
     def gradient(op: Any, grad: Any) -> list[Any]:
         before, y = op.inputs

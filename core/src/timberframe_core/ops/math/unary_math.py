@@ -46,7 +46,9 @@ def _expm1(x: np.ndarray) -> np.ndarray:
 
 
 def _log1p(x: np.ndarray) -> np.ndarray:
-    """The real part is log1p(2x + x^2 + y^2) / 2 near 0, where nothing cancels against the modulus."""
+    """Returns log(1 + x + iy): the real part is log1p(2x + x^2 + y^2) / 2 near 0, where nothing
+    cancels against the modulus.
+    """
     if not np.iscomplexobj(x):
         return np.asarray(np.log1p(x))
     a, b = x.real, x.imag

@@ -103,7 +103,7 @@ def _non_negative(ids: Any) -> Any:
 
 
 def _gather_inside(grad: Any, ids: Any) -> Any:
-    """Rows of the gradient; zeros for negative ids, whose elements belong to no segment."""
+    """Returns rows of the gradient; zeros for negative ids, whose elements belong to no segment."""
     value = known(ids)
     if value is not None and (value >= 0).all():
         return gather(grad, ids)

@@ -50,7 +50,7 @@ def _positive_zeta(x: Any, q: Any) -> Any:
 
 
 def hurwitz_zeta(x: Any, q: Any, magnitude: bool = False) -> Any:
-    """The sum of (q + k)^-x for k >= 0; magnitude: of the absolute values of its terms.
+    """Returns the sum of (q + k)^-x for k >= 0; magnitude: of the absolute values of its terms.
 
     Infinite where x is 1, or q is a pole and x even; NaN where x is less, q another pole, or q < 0 and x no integer.
     """
@@ -72,7 +72,7 @@ def hurwitz_zeta(x: Any, q: Any, magnitude: bool = False) -> Any:
 
 
 def polygamma(n: Any, x: Any, magnitude: bool = False) -> Any:
-    """The nth derivative of digamma: (-1)^(n+1) n! zeta(n + 1, x); NaN where n is no integer of 0 or more."""
+    """Returns the nth derivative of digamma: (-1)^(n+1) n! zeta(n + 1, x); NaN where n is no integer of 0 or more."""
     n, x = np.broadcast_arrays(np.asarray(n, np.float64), np.asarray(x, np.float64))
     with np.errstate(all="ignore"):
         exists = np.isfinite(n) & (n >= 0) & (n == np.floor(n))
@@ -126,7 +126,7 @@ def _zeta_gradient(op: Any, grad: Any) -> list[Any]:
 
 
 def _polygamma_gradient(op: Any, grad: Any) -> list[Any]:
-    """The next order; the order itself is an integer."""
+    """Returns the next order; the order itself is an integer."""
     a, x = op.inputs
     return [None, sum_to_shape(grad * apply_op("Polygamma", [a + 1, x]), x)]
 

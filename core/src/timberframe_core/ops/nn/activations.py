@@ -74,7 +74,7 @@ def _relu6(x: np.ndarray) -> np.ndarray:
 
 
 def _gradient_op(name: str) -> Callable[[Any, Any], Any]:
-    """The formula that is an op of the gradient and the input or output."""
+    """Returns the formula that is an op of the gradient and the input or output."""
     return lambda grad, value: apply_op(name, [grad, value])
 
 

@@ -126,7 +126,7 @@ def _bias_grad_samples() -> Iterator[Sample]:
 
 
 def _bias_grad_gradient(op: Any, grad: Any) -> list[Any]:
-    """The gradient of each channel, repeated over all its elements."""
+    """Returns the gradient of each channel, repeated over all its elements."""
     (x,) = op.inputs
     shape = x.static_shape
     if shape is None:

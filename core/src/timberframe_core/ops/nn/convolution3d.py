@@ -30,7 +30,7 @@ from timberframe_core.shapes import Shape, format_shape, merge
 
 
 def _convolved(c: InferenceContext, x: Sizes, filter: Sizes) -> tuple[int | None, ...]:
-    """The shape of the convolution of x by filter, all attrs and both shapes being checked."""
+    """Returns the shape of the convolution of x by filter, all attrs and both shapes being checked."""
     data_format, strides, dilations = c.attrs["data_format"], c.attrs["strides"], c.attrs["dilations"]
     channels = channel_axis(data_format, 5)
     for name, values in (("strides", strides), ("dilations", dilations)):
@@ -163,7 +163,7 @@ def _attrs(strides: Sequence[int], dilations: Sequence[int], padding: str, data_
 
 
 def _cases() -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], dict[str, Any]]]:
-    """Shapes of the input, the filter and the output, and attrs."""
+    """Yields shapes of the input, the filter and the output, and attrs."""
     for shape, kernel, outside, strides, dilations, padding in _GEOMETRIES:
         for data_format in ("NDHWC", "NCDHW"):
             x, filter = _layout(shape, data_format), (*kernel, shape[4], outside)

@@ -41,7 +41,7 @@ Product = Callable[..., Any]
 
 
 def _check_gradient(c: InferenceContext, depthwise: bool, x: Sizes, filter: Sizes, gradient: Sizes) -> None:
-    """An error unless out_backprop has the shape of the convolution of x by filter."""
+    """Raises an error unless out_backprop has the shape of the convolution of x by filter."""
     inside, depth, outside = x[channel_axis(c.attrs["data_format"], 4)], filter[2], filter[3]
     if inside is not None and depth is not None and (inside != depth if depthwise else inside % depth):
         rule = "they must agree" if depthwise else "which must divide them"
@@ -59,7 +59,9 @@ def _check_gradient(c: InferenceContext, depthwise: bool, x: Sizes, filter: Size
 
 
 def described_shape(c: InferenceContext, i: int, name: str, counts: tuple[int, ...]) -> Sizes:
-    """The shape that input i describes by one of these counts of values, the first one where nothing is known."""
+    """Returns the shape that input i describes by one of these counts of values, the first
+    one where nothing is known.
+    """
     (length,) = c.require_rank(i, 1)
     if length is not None and length not in counts:
         raise c.late_error(f"{name} has {length} values; it must have {' or '.join(map(str, counts))}")
@@ -268,7 +270,9 @@ def _define_gradients(
     first: tuple[str, ...],
     references: Sequence[Any],
 ) -> None:
-    """The two gradients of a convolution; `types` are those by the input, `first` attrs before the common ones."""
+    """Defines the two gradients of a convolution; `types` are those by the input, `first`
+    attrs before the common ones.
+    """
     depthwise, name = forward is DEPTHWISE_CONV2D, forward.name
     by_input, by_filter = f"{name}BackpropInput", f"{name}BackpropFilter"
     define_op(

@@ -45,7 +45,9 @@ def check_filter(c: InferenceContext, filter: Sequence[int | None]) -> None:
 def convolved(
     c: InferenceContext, x: Sequence[int | None], kernel: Sequence[int | None], channels: int | None
 ) -> Shape:
-    """The output's shape, given the input's, the kernel's height and width and the number of output channels."""
+    """Returns the output's shape, given the input's, the kernel's height and width and the
+    number of output channels.
+    """
     strides, dilations, data_format = c.attrs["strides"], c.attrs["dilations"], c.attrs["data_format"]
     pairs = explicit_pairs(c)
     shape = list(x)
@@ -62,7 +64,7 @@ def spatial_attrs(attrs: Attrs) -> tuple[list[int], list[int]]:
 
 
 def spatial_padding(attrs: Attrs, shape: Sequence[int], kernel: Sequence[int]) -> list[tuple[int, int]]:
-    """Zeros before and after height and width of an input of this shape."""
+    """Returns zeros before and after height and width of an input of this shape."""
     padding, amounts, (strides, dilations) = attrs["padding"], attrs["explicit_paddings"], spatial_attrs(attrs)
     axes = spatial_axes(attrs["data_format"])
     pairs = [(amounts[2 * a], amounts[2 * a + 1]) if padding == "EXPLICIT" else (0, 0) for a in axes]
@@ -72,12 +74,12 @@ def spatial_padding(attrs: Attrs, shape: Sequence[int], kernel: Sequence[int]) -
 
 
 def padded_input(attrs: Attrs, x: np.ndarray, kernel: Sequence[int]) -> np.ndarray:
-    """An input with channels last and padded."""
+    """Returns an input with channels last and padded."""
     return pad_spatial(to_channels_last(x, attrs["data_format"]), spatial_padding(attrs, x.shape, kernel))
 
 
 def layout(shape: tuple[int, ...], data_format: str) -> tuple[int, ...]:
-    """An NHWC shape or list of attrs in another layout."""
+    """Returns an NHWC shape or list of attrs in another layout."""
     return shape if data_format == "NHWC" else (shape[0], shape[3], shape[1], shape[2])
 
 
@@ -162,6 +164,6 @@ CONV_ATTRS = (
 
 
 def convolution_attrs(op: Any) -> dict[str, Any]:
-    """The attrs of an operation that its gradients take over."""
+    """Returns the attrs of an operation that its gradients take over."""
     names = ("strides", "padding", "explicit_paddings", "data_format", "dilations", "use_cudnn_on_gpu")
     return {name: op.attrs[name] for name in names if name in op.attrs}

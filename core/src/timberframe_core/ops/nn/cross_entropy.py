@@ -107,7 +107,7 @@ def _cross_entropy_samples() -> Iterator[Sample]:
 
 
 def _probabilities(shape: tuple[int, int], classes: int) -> np.ndarray:
-    """Rows that sum to 1 in every dtype, as only then the second output is the gradient: shares of 128 parts.
+    """Returns rows that sum to 1 in every dtype, as only then the second output is the gradient: shares of 128 parts.
 
     One column stands for all classes.
     """
@@ -138,12 +138,14 @@ def _sparse_shape(c: InferenceContext) -> Sequence[Shape]:
 
 
 def _by_rows(grad: Any, x: Any) -> Any:
-    """Each row of x times its element of grad."""
+    """Returns each row of x times its element of grad."""
     return apply_op("ExpandDims", [grad, constant(-1, int32)]) * x
 
 
 def _features_gradient(op: Any, grad: Any, backprop_grad: Any) -> Any:
-    """The loss's derivative is the second output; that output's own matters in second derivatives only."""
+    """Returns the gradient: the loss's derivative is the second output; that output's own matters
+    in second derivatives only.
+    """
     total = _by_rows(grad, op.outputs[1])
     if backprop_grad.op.type == "ZerosLike":
         return total

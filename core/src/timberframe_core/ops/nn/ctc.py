@@ -16,7 +16,9 @@ _TYPE = "T: {float, double} = DT_FLOAT"
 
 
 def lengths_of(inputs: np.ndarray, lengths: np.ndarray) -> list[int]:
-    """The lengths of the sequences in inputs [time, batch, classes]; InvalidArgumentError where they do not fit."""
+    """Returns the lengths of the sequences in inputs [time, batch, classes];
+    InvalidArgumentError where they do not fit.
+    """
     steps, batch = inputs.shape[:2]
     if lengths.shape != (batch,):
         raise InvalidArgumentError(
@@ -30,7 +32,7 @@ def lengths_of(inputs: np.ndarray, lengths: np.ndarray) -> list[int]:
 
 
 def sparse_rows(rows: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows of labels as the parts of a sparse matrix."""
+    """Returns rows of labels as the parts of a sparse matrix."""
     places = [(b, i) for b, row in enumerate(rows) for i in range(len(row))]
     widest = max((len(row) for row in rows), default=0)
     return (
@@ -84,7 +86,7 @@ def _forward(logs: np.ndarray, stays: np.ndarray, skips: np.ndarray) -> np.ndarr
 
 
 def _one(logs: np.ndarray, label: list[int], merge: bool) -> tuple[float, np.ndarray]:
-    """The loss of one sequence and its gradient, from the log probabilities [time, classes].
+    """Returns the loss of one sequence and its gradient, from the log probabilities [time, classes].
 
     Where no alignment exists, as repeated labels need blanks between them, the loss is infinite, as in TensorFlow.
     """
@@ -135,7 +137,7 @@ def _loss_shape(c: InferenceContext) -> Sequence[Shape]:
 
 
 def _loss_gradient(op: Any, grad: Any, _: Any) -> list[Any]:
-    """The op has computed it; as in TensorFlow it has no derivative of its own."""
+    """Returns the gradient: the op has computed it; as in TensorFlow it has no derivative of its own."""
     wide = apply_op("Reshape", [grad, constant([1, -1, 1], "int32")])
     return [apply_op("Mul", [wide, apply_op("PreventGradient", [op.outputs[1]])]), None, None, None]
 

@@ -44,7 +44,7 @@ class _Prefix:
         self.label = self.blank = self.total = _ZERO
 
     def labels(self, merge_repeated: bool) -> list[int]:
-        """The labels from the first to the last."""
+        """Returns the labels from the first to the last."""
         found: list[int] = []
         node: _Prefix = self
         before = -1
@@ -65,7 +65,7 @@ class _Beam:
         self._heap: list[tuple[float, int, _Prefix]] = []
 
     def takes(self, total: float) -> bool:
-        """Whether a prefix of this probability would be among them."""
+        """Returns whether a prefix of this probability would be among them."""
         return total > _ZERO and (len(self._heap) < self._width or total > self._heap[0][0])
 
     def push(self, prefix: _Prefix) -> None:
@@ -77,12 +77,12 @@ class _Beam:
             heapq.heapreplace(self._heap, entry)[2].reset()
 
     def prefixes(self) -> list[_Prefix]:
-        """All, the best first."""
+        """Returns all, the best first."""
         return [p for _, _, p in sorted(self._heap, key=lambda e: e[:2], reverse=True)]
 
 
 def _step(beam: _Beam, logs: Sequence[float], width: int) -> _Beam:
-    """The beam after a step with these log probabilities, of which the last is the blank's."""
+    """Returns the beam after a step with these log probabilities, of which the last is the blank's."""
     branches, made = beam.prefixes(), _Beam(width)
     blank = logs[-1]
     for b in branches:
@@ -107,7 +107,7 @@ def _step(beam: _Beam, logs: Sequence[float], width: int) -> _Beam:
 
 
 def _grown(prefix: _Prefix, logs: Sequence[float]) -> Iterator[_Prefix]:
-    """The prefixes with one label more that are in no beam."""
+    """Yields the prefixes with one label more that are in no beam."""
     for label in range(len(logs) - 1):
         child = prefix.children.get(label)
         if child is None:

@@ -130,7 +130,7 @@ def _samples() -> Iterator[Sample]:
 
 
 def _gradient_samples() -> Iterator[Sample]:
-    """Values that no rounding brings to one sum, or that are equal in every dtype."""
+    """Yields values that no rounding brings to one sum, or that are equal in every dtype."""
     for shape, kernel, strides, rates, padding in _GEOMETRIES:
         x = (np.arange(math.prod(shape)) * 7 % 23).reshape(shape)
         filter = (np.arange(math.prod(kernel) * shape[3]) * 5 % 11).reshape((*kernel, shape[3]))

@@ -68,7 +68,7 @@ def _random(size: int, wanted: int, philox: Philox) -> np.ndarray:
 
 
 def _below(count: int, numbers: Iterator[int]) -> int:
-    """A random number below `count`, each as likely as the other: what would favour some is drawn again."""
+    """Returns a random number below `count`, each as likely as the other: what would favour some is drawn again."""
     if count & (count - 1) == 0:
         return next(numbers) & (count - 1)
     rest = (2**32 - 1) % count + 1
@@ -76,7 +76,7 @@ def _below(count: int, numbers: Iterator[int]) -> int:
 
 
 def window_limits(attrs: Attrs, sizes: tuple[int, ...], wanted: list[int]) -> list[np.ndarray]:
-    """Where the windows begin along rows and columns, and where the last one ends."""
+    """Returns where the windows begin along rows and columns, and where the last one ends."""
     seeds = attrs["seed"], attrs["seed2"]
     if seeds == (0, 0):
         seeds = tuple(np.random.SeedSequence().generate_state(2, np.uint64).tolist())
@@ -115,7 +115,7 @@ def _pool(kind: Callable[[np.ndarray], np.ndarray]) -> Callable[..., Any]:
 
 
 def _mean(window: np.ndarray) -> np.ndarray:
-    """The mean; that of integers is truncated."""
+    """Returns the mean; that of integers is truncated."""
     count = window.shape[1] * window.shape[2]
     total = window.sum((1, 2), dtype=window.dtype)
     return np.asarray(total / window.dtype.type(count) if window.dtype.kind == "f" else np.trunc(total / count))
@@ -211,7 +211,7 @@ def _limits(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, ...]) -> No
 
 
 def _max_grad(attrs: Attrs, x: np.ndarray, y: np.ndarray, grads: np.ndarray, rows: Any, columns: Any) -> np.ndarray:
-    """Each window's gradient goes to its first maximum."""
+    """Returns the gradient: each window's gradient goes to its first maximum."""
     _limits(rows, columns, x.shape)
     result = np.zeros(x.shape, grads.dtype)
     batch, channel = np.ix_(range(x.shape[0]), range(x.shape[3]))
@@ -234,7 +234,7 @@ def _average_grad_shape(c: InferenceContext) -> list[Shape]:
 
 
 def _average_grad(attrs: Attrs, shape: np.ndarray, grads: np.ndarray, rows: Any, columns: Any) -> np.ndarray:
-    """Each window's gradient is shared by its elements."""
+    """Returns the gradient: each window's gradient is shared by its elements."""
     sizes = tuple(int(n) for n in shape)
     _limits(rows, columns, sizes)
     result = np.zeros(sizes)

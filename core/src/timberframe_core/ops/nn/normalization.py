@@ -147,7 +147,7 @@ _BATCH_NORM_DOC = (
 
 
 def _batch_norm_gradient(op: Any, *grads: Any) -> list[Any]:
-    """The gradient of the first output; the statistics have none, as in TensorFlow."""
+    """Returns the gradient of the first output; the statistics have none, as in TensorFlow."""
     x, scale, *_, mean, variance = op.inputs
     attrs = {name: op.attrs[name] for name in ("epsilon", "data_format", "is_training")}
     saved = op.outputs[3:] if attrs["is_training"] else [mean, variance, *op.outputs[5:]]
@@ -250,7 +250,7 @@ LRN_ATTRS = (
 
 
 def lrn_attrs(op: Any) -> dict[str, Any]:
-    """The attrs of an operation that its gradient takes over."""
+    """Returns the attrs of an operation that its gradient takes over."""
     return {name: op.attrs[name] for name in ("depth_radius", "bias", "alpha", "beta")}
 
 

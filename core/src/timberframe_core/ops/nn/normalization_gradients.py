@@ -113,8 +113,8 @@ def _as_type_of(x: Any, like: Any) -> Any:
 
 
 def _batch_norm_gradient(op: Any, *grads: Any) -> list[Any]:
-    """The derivative of sum(u dx) + sum(s dscale) + sum(o doffset), u, s, o being grads; like TensorFlow's, with the
-    saved mean and variance as functions of x.
+    """Returns the derivative of sum(u dx) + sum(s dscale) + sum(o doffset), u, s, o being grads; like TensorFlow's,
+    with the saved mean and variance as functions of x.
 
     With d = x - mean, f = 1 / sqrt(variance + epsilon), dy' and u' their deviations from their means over the batch,
     p, q, a the means of u d, dy d and u dy', in training the derivatives are
@@ -203,7 +203,7 @@ def _lrn_shape(c: InferenceContext) -> Sequence[Shape]:
 
 
 def _neighbours(attrs: Attrs, x: np.ndarray) -> np.ndarray:
-    """Sums over the channels within depth_radius."""
+    """Returns sums over the channels within depth_radius."""
     radius = min(attrs["depth_radius"], x.shape[-1])
     padded = np.pad(x, [(0, 0)] * 3 + [(radius, radius)])
     sums: np.ndarray = np.lib.stride_tricks.sliding_window_view(padded, 2 * radius + 1, axis=3).sum(axis=-1)
@@ -211,7 +211,7 @@ def _neighbours(attrs: Attrs, x: np.ndarray) -> np.ndarray:
 
 
 def _lrn_terms(attrs: Attrs, dy: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The base of the power, and the two terms of the gradient, the second in magnitudes too."""
+    """Returns the base of the power, and the two terms of the gradient, the second in magnitudes too."""
     base = attrs["bias"] + attrs["alpha"] * lrn_sums(attrs, x)
     factor = 2 * attrs["alpha"] * attrs["beta"]
     return base, dy * base ** -attrs["beta"], factor * x * _neighbours(attrs, dy * y / base)
@@ -251,7 +251,7 @@ def _lrn_samples() -> Iterator[Sample]:
 
 
 def _lrn_gradient(op: Any, grad: Any) -> list[Any]:
-    """The derivative of sum(u dx), u being grad, by dy, x and y as independent tensors.
+    """Returns the derivative of sum(u dx), u being grad, by dy, x and y as independent tensors.
 
     With N the base of the power, W sums over the neighbouring channels, t = dy y / N and k = 2 alpha beta,
     by dy: u N^-beta - k (y / N) W(u x); by y: -k (dy / N) W(u x);

@@ -37,7 +37,7 @@ def pooled(
     strides: Sequence[int] | None,
     maximum: bool,
 ) -> tuple[int | None, ...]:
-    """The shape of an image of shape x after pooling, attrs being checked; ksize and strides may be unknown."""
+    """Returns the shape of an image of shape x after pooling, attrs being checked; ksize and strides may be unknown."""
     data_format, padding = c.attrs.get("data_format", "NHWC"), c.attrs["padding"]
     if data_format == "NCHW_VECT_C":
         raise unimplemented(c, "data_format is NCHW_VECT_C; NHWC and NCHW are implemented")
@@ -112,7 +112,7 @@ def _max_pool_v2_shape(c: InferenceContext) -> Sequence[Shape]:
 
 
 def image_windows(attrs: Attrs, x: np.ndarray, fill: Any) -> np.ndarray:
-    """All windows with channels last; padded positions hold `fill`."""
+    """Returns all windows with channels last; padded positions hold `fill`."""
     data_format, ksize, strides = attrs.get("data_format", "NHWC"), attrs["ksize"], attrs["strides"]
     axes, amounts = spatial_axes(data_format), attrs.get("explicit_paddings", ())
     pairs = [(amounts[2 * a], amounts[2 * a + 1]) if amounts else (0, 0) for a in axes]
@@ -238,7 +238,7 @@ WINDOW_ATTRS = ("ksize: list(int) >= 4", "strides: list(int) >= 4")
 
 
 def pool_attrs(op: Any) -> dict[str, Any]:
-    """The attrs of a pooling operation that its gradients take over."""
+    """Returns the attrs of a pooling operation that its gradients take over."""
     names = ("ksize", "strides", "padding", "explicit_paddings", "data_format")
     return {name: op.attrs[name] for name in names if name in op.attrs}
 

@@ -58,7 +58,7 @@ def _merge(c: InferenceContext, name: str, given: Shape, wanted: Shape) -> None:
 
 
 def _windows(attrs: Attrs, x: np.ndarray, fill: Any) -> np.ndarray:
-    """All windows of a padded volume, channels last: [N, planes, rows, columns, C, taps]."""
+    """Returns all windows of a padded volume, channels last: [N, planes, rows, columns, C, taps]."""
     axes = spatial_axes(attrs["data_format"], 5)
     kernel, strides = [attrs["ksize"][a] for a in axes], [attrs["strides"][a] for a in axes]
     pads = [
@@ -135,7 +135,7 @@ def _avg_grad(attrs: Attrs, orig_input_shape: np.ndarray, grad: np.ndarray) -> n
 
 
 def _overlaps(attrs: Attrs, *inputs: np.ndarray) -> int:
-    """The most windows that an element lies in."""
+    """Returns the most windows that an element lies in."""
     return math.prod(-(-k // s) for k, s in zip(attrs["ksize"], attrs["strides"], strict=True))
 
 
@@ -165,7 +165,7 @@ def _layout(values: Sequence[int], data_format: str) -> tuple[int, ...]:
 
 
 def _cases() -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
-    """Shapes of inputs, and attrs."""
+    """Yields shapes of inputs, and attrs."""
     for shape, ksize, strides, padding in _GEOMETRIES:
         for data_format in ("NDHWC", "NCDHW"):
             yield (

@@ -121,7 +121,7 @@ def _argmax_gradient(op: Any, grad: Any, _: Any) -> list[Any]:
 
 
 def _grad_gradient(op: Any, grad: Any) -> list[Any]:
-    """Each window takes the gradient at its index; the input itself moves nothing."""
+    """Returns the gradient: each window takes the gradient at its index; the input itself moves nothing."""
     x, _, argmax = op.inputs
     indices = apply_op("Cast", [argmax], {"DstT": int64})
     if not op.attrs["include_batch_in_index"]:

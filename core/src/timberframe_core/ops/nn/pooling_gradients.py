@@ -115,7 +115,7 @@ def _max_grad_grad(attrs: Attrs, orig_input: np.ndarray, orig_output: np.ndarray
 
 
 def _with_windows(reference: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """A reference whose ksize and strides are inputs."""
+    """Returns a reference whose ksize and strides are inputs."""
 
     def with_inputs(attrs: Attrs, *inputs: np.ndarray) -> np.ndarray:
         *tensors, ksize, strides = inputs
@@ -125,7 +125,7 @@ def _with_windows(reference: Callable[..., np.ndarray]) -> Callable[..., np.ndar
 
 
 def _overlaps(attrs: Attrs, *inputs: np.ndarray) -> int:
-    """The most windows that an element lies in."""
+    """Returns the most windows that an element lies in."""
     ksize, strides = (attrs["ksize"], attrs["strides"]) if "ksize" in attrs else (inputs[-2], inputs[-1])
     return math.prod(-(-int(k) // int(s)) for k, s in zip(ksize, strides, strict=True))
 
@@ -138,7 +138,7 @@ def _max_grad_magnitude(
 
 
 def _result(forward: OpDef, sample: Sample) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Shapes of the input and the output of a sample of the pooling itself."""
+    """Returns shapes of the input and the output of a sample of the pooling itself."""
     (x,) = sample.inputs
     assert isinstance(x, Arg)
     attrs = {"explicit_paddings": (), "data_format": "NHWC", **sample.attrs}
@@ -148,7 +148,7 @@ def _result(forward: OpDef, sample: Sample) -> tuple[tuple[int, ...], tuple[int,
 
 
 def _representative(samples: Iterable[Sample]) -> Iterator[Sample]:
-    """Those of the forward's samples that reach all of a gradient.
+    """Yields those of the forward's samples that reach all of a gradient.
 
     Windows that overlap, that touch and that leave elements out, of space and of channels, in each layout.
     """
@@ -280,7 +280,7 @@ def _avg_grad_shape(c: InferenceContext) -> Sequence[Shape]:
 
 
 def _avg_grad(attrs: Attrs, orig_input_shape: np.ndarray, grad: np.ndarray) -> np.ndarray:
-    """Each window's grad, divided by the number of its positions inside the image, added to all of them."""
+    """Returns each window's grad, divided by the number of its positions inside the image, added to all of them."""
     data_format, shape = attrs["data_format"], tuple(int(d) for d in orig_input_shape)
     dy, axes = to_channels_last(widen(grad), data_format), spatial_axes(data_format)
     ksize, strides = [attrs["ksize"][a] for a in axes], [attrs["strides"][a] for a in axes]

@@ -18,7 +18,7 @@ _REALS = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16,
 
 
 def _scalar(c: InferenceContext, i: int, what: str) -> int | None:
-    """The value of input i, which must be a scalar, where it is known."""
+    """Returns the value of input i, which must be a scalar, where it is known."""
     if c.shapes[i] not in (None, ()):
         raise c.late_error(f"{what} has shape {format_shape(c.shapes[i])}; it must be a scalar")
     value = c.value(i)
@@ -43,7 +43,9 @@ def _top_k_shape(c: InferenceContext) -> Sequence[Shape]:
 
 
 def _top_k(x: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Values and positions of the k largest, descending; the lower position first among equals, NaN before all."""
+    """Returns values and positions of the k largest, descending; the lower position first
+    among equals, NaN before all.
+    """
     # a stable ascending sort of the reversed row, reversed again, keeps equal elements in order
     order = x.shape[-1] - 1 - np.argsort(widen(x)[..., ::-1], axis=-1, kind="stable")[..., ::-1]
     order = order[..., :k]
@@ -104,7 +106,7 @@ _TOP_K_DOC = (
 
 
 def _top_k_gradient(op: Any, grad: Any) -> Any:
-    """The gradients of the values at the positions where these were, and zeros elsewhere."""
+    """Returns the gradients of the values at the positions where these were, and zeros elsewhere."""
     x, positions = op.inputs[0], op.outputs[1]
     rows, width, k = size_of(x, 0, -1), size_of(x, -1, None), size_of(positions, -1, None)
     first = apply_op("Range", [constant(0, int32), constant(rows, int32), constant(1, int32)]) * width
@@ -272,7 +274,7 @@ def _nth_element_errors() -> Iterator[ErrorSample]:
 
 
 def _nth_element_gradient(op: Any, grad: Any) -> list[Any]:
-    """Elements that equal the one found share its gradient."""
+    """Returns the gradient: elements that equal the one found share its gradient."""
     last = constant(-1, int32)
     found = apply_op("ExpandDims", [op.outputs[0], last])
     equal = indicator(apply_op("Equal", [found, op.inputs[0]]), grad.dtype)

@@ -22,7 +22,7 @@ def _shape(c: InferenceContext) -> list[Shape]:
 
 
 def _shifted(logits: Any) -> Any:
-    """Each row less its largest element, so that no exponential overflows."""
+    """Returns each row less its largest element, so that no exponential overflows."""
     return logits - np.max(logits, axis=-1, keepdims=True, initial=-np.inf)
 
 

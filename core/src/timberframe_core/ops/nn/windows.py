@@ -19,17 +19,19 @@ CHANNELS_LAST = ("NHWC", "NDHWC")
 
 
 def channel_axis(data_format: str, rank: int) -> int:
-    """Where the channels are in a tensor of this layout and rank."""
+    """Returns where the channels are in a tensor of this layout and rank."""
     return rank - 1 if data_format in CHANNELS_LAST else 1
 
 
 def spatial_axes(data_format: str, rank: int = 4) -> tuple[int, ...]:
-    """The axes that a window slides over."""
+    """Returns the axes that a window slides over."""
     return tuple(range(1, rank - 1)) if data_format in CHANNELS_LAST else tuple(range(2, rank))
 
 
 def unimplemented(c: InferenceContext, message: str) -> UnimplementedError:
-    """An error to raise for a combination of attrs that has a meaning but no implementation, in TensorFlow as here."""
+    """Returns an error to raise for a combination of attrs that has a meaning but no
+    implementation, in TensorFlow as here.
+    """
     return UnimplementedError(f"{c.op.name} '{c.name}': {message}", c.name)
 
 
@@ -41,7 +43,7 @@ def extent(kernel: int, dilation: int) -> int:
 def padding_amounts(
     size: int, kernel: int, stride: int, dilation: int, padding: str, explicit: tuple[int, int] = (0, 0)
 ) -> tuple[int, int]:
-    """Zeros put before and after one dimension."""
+    """Returns zeros put before and after one dimension."""
     if padding == "VALID":
         return 0, 0
     if padding == "EXPLICIT":
@@ -76,7 +78,7 @@ def output_size(
 
 
 def explicit_pairs(c: InferenceContext, rank: int = 4) -> list[tuple[int, int]]:
-    """The attr explicit_paddings as (before, after) by axis, checked; zeros when padding is not EXPLICIT."""
+    """Returns the attr explicit_paddings as (before, after) by axis, checked; zeros when padding is not EXPLICIT."""
     padding, amounts = c.attrs["padding"], c.attrs["explicit_paddings"]
     if padding != "EXPLICIT":
         if amounts:
@@ -97,7 +99,7 @@ def explicit_pairs(c: InferenceContext, rank: int = 4) -> list[tuple[int, int]]:
 
 
 def check_window_attr(c: InferenceContext, name: str, values: Sequence[int], rank: int = 4) -> None:
-    """An error unless the list (strides, dilations or ksize) has `rank` positive values."""
+    """Raises an error unless the list (strides, dilations or ksize) has `rank` positive values."""
     if len(values) != rank:
         raise c.error(f"{name} is {list(values)}; it must have {rank} values")
     if min(values) <= 0:
@@ -105,14 +107,16 @@ def check_window_attr(c: InferenceContext, name: str, values: Sequence[int], ran
 
 
 def pad_spatial(x: np.ndarray, pads: Sequence[tuple[int, int]], value: Any = 0) -> np.ndarray:
-    """An NHWC array with its height and width padded."""
+    """Returns an NHWC array with its height and width padded."""
     return np.pad(x, [(0, 0), *pads, (0, 0)], constant_values=value)
 
 
 def windows(
     x: np.ndarray, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int] = (1, 1)
 ) -> np.ndarray:
-    """A view of all windows of a padded NHWC array: [N, out height, out width, C, kernel height, kernel width]."""
+    """Returns a view of all windows of a padded NHWC array: [N, out height, out width, C,
+    kernel height, kernel width].
+    """
     spans = tuple(extent(k, d) for k, d in zip(kernel, dilations, strict=True))
     if x.shape[1] < spans[0] or x.shape[2] < spans[1]:  # an empty image
         counts = [max(x.shape[1 + i] - spans[i] + strides[i], 0) // strides[i] for i in range(2)]
@@ -122,12 +126,12 @@ def windows(
 
 
 def to_channels_last(x: np.ndarray, data_format: str) -> np.ndarray:
-    """A view with the channels last."""
+    """Returns a view with the channels last."""
     return x if data_format in CHANNELS_LAST else np.moveaxis(x, 1, -1)
 
 
 def from_channels_last(x: np.ndarray, data_format: str) -> np.ndarray:
-    """The inverse of `to_channels_last`."""
+    """Returns the inverse of `to_channels_last`."""
     return x if data_format in CHANNELS_LAST else np.ascontiguousarray(np.moveaxis(x, -1, 1))
 
 
@@ -137,7 +141,7 @@ def widen(x: np.ndarray) -> np.ndarray:
 
 
 def input_gradient_terms(attrs: Attrs, sizes: np.ndarray, filter: np.ndarray, grad: np.ndarray) -> int:
-    """The most products that an element of a convolution's gradient by its input is a sum of.
+    """Returns the most products that an element of a convolution's gradient by its input is a sum of.
 
     Taps that lie on one pixel of a line are of windows whole strides apart.
     """

@@ -29,7 +29,7 @@ _DOC = (
 
 
 def _limits(attrs: Attrs, low: Any, high: Any, kind: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The lowest and the highest number after the range is moved, and the distance of neighbours."""
+    """Returns the lowest and the highest number after the range is moved, and the distance of neighbours."""
     first, last = kind(attrs["narrow_range"]), kind(2 ** attrs["num_bits"] - 1)
     low, high = np.asarray(low, kind), np.asarray(high, kind)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -56,7 +56,7 @@ def _rounded(attrs: Attrs, x: np.ndarray, *ends: np.ndarray) -> np.ndarray:
 
 
 def _sides(attrs: Attrs, x: np.ndarray, ends: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Where the inputs are below the range, and where above; nowhere if both ends are 0."""
+    """Returns where the inputs are below the range, and where above; nowhere if both ends are 0."""
     low, high = _ranges(attrs, ends)
     lowest, highest, _ = _limits(attrs, low, high, x.dtype.type)
     some = ~((np.asarray(low) == 0) & (np.asarray(high) == 0))
@@ -81,7 +81,7 @@ def _check_bits(c: InferenceContext) -> None:
 
 
 def _shape(with_gradient: bool, ends: int) -> Callable[[InferenceContext], Sequence[Shape]]:
-    """The shape function. ends: the rank of the two ends of the range, -1 where they are attrs."""
+    """Returns the shape function. ends: the rank of the two ends of the range, -1 where they are attrs."""
 
     @late_errors
     def shape(c: InferenceContext) -> Sequence[Shape]:
@@ -108,13 +108,13 @@ def _shape(with_gradient: bool, ends: int) -> Callable[[InferenceContext], Seque
 
 
 def _error(attrs: Attrs, inputs: Sequence[np.ndarray], expected: np.ndarray, u: float) -> np.ndarray:
-    """Each of some operations rounds a number of the size of the range."""
+    """Returns the bound: each of some operations rounds a number of the size of the range."""
     ends = inputs[1:] or [np.asarray([attrs["min"], attrs["max"]])]
     return np.full(expected.shape, 8 * u * sum(float(np.abs(x).max(initial=0)) for x in ends))
 
 
 def _sum_error(attrs: Attrs, inputs: Sequence[np.ndarray], expected: Sequence[np.ndarray], u: float) -> Any:
-    """The gradients by the inputs are exact, those by the ends are sums in any order."""
+    """Returns the gradients by the inputs are exact, those by the ends are sums in any order."""
     limit = inputs[0].size * u * float(np.abs(inputs[0]).sum())
     return [np.zeros(expected[0].shape), *(np.full(x.shape, limit) for x in expected[1:])]
 
@@ -127,7 +127,7 @@ _SIZES = ((), (7,), (2, 3, 5), (0, 3))
 
 
 def _values(shape: tuple[int, ...], low: float, high: float) -> Arg:
-    """Numbers below, in and above a range, none of them halfway between two that integers stand for."""
+    """Returns numbers below, in and above a range, none of them halfway between two that integers stand for."""
     count = int(np.prod(shape))
     return Arg(values=np.linspace(low - 1.03, high + 1.07, count).reshape(shape).astype(np.float32), fixed=True)
 

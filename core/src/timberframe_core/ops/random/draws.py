@@ -35,7 +35,7 @@ def numbers_per_output(dtype: str) -> int:
 
 
 def uniform(philox: Philox, shape: tuple[int, ...], dtype: str) -> np.ndarray:
-    """Uniform in [0, 1); bfloat16 as float32."""
+    """Returns uniform numbers in [0, 1); bfloat16 as float32."""
     count = int(np.prod(shape, dtype=np.int64))
     return uniform_bits(philox.numbers(count * numbers_per_output(dtype)), dtype).reshape(shape)
 
@@ -86,7 +86,7 @@ def truncated_normal(philox: Philox, shape: tuple[int, ...], dtype: str) -> np.n
 
 
 def full_range(philox: Philox, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-    """Integers with every bit random."""
+    """Returns integers with every bit random."""
     count = int(np.prod(shape, dtype=np.int64))
     if dtype.itemsize == 4:
         return philox.numbers(count).view(dtype).reshape(shape)
@@ -94,7 +94,9 @@ def full_range(philox: Philox, shape: tuple[int, ...], dtype: np.dtype[Any]) -> 
 
 
 def uniform_int(philox: Philox, shape: tuple[int, ...], low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Integers in [low, high): the remainder of a random one, so that small numbers are a little more frequent."""
+    """Returns integers in [low, high): the remainder of a random one, so that small numbers
+    are a little more frequent.
+    """
     dtype = low.dtype
     unsigned = np.dtype(dtype.name.removeprefix("u").replace("int", "uint"))
     bits = full_range(philox, shape, unsigned)
@@ -104,7 +106,7 @@ def uniform_int(philox: Philox, shape: tuple[int, ...], low: np.ndarray, high: n
 
 
 def permutation(philox: Philox, size: int) -> np.ndarray:
-    """A random order of `size` rows: each row swaps with one after it or itself, chosen by a remainder."""
+    """Returns a random order of `size` rows: each row swaps with one after it or itself, chosen by a remainder."""
     order = np.arange(size)
     if size > 1:
         steps = philox.numbers(size - 1) % np.arange(size, 1, -1, dtype=np.uint32)

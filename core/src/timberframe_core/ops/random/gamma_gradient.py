@@ -31,7 +31,7 @@ def _samples() -> Iterator[Sample]:
 
 
 def alpha_gradient(op: Any, grad: Any) -> list[Any]:
-    """The gradient of an op that draws gamma numbers with respect to its last input, the shape parameters."""
+    """Returns the gradient of an op that draws gamma numbers with respect to its last input, the shape parameters."""
     alpha = op.inputs[-1]
     slope = apply_op("RandomGammaGrad", [alpha, op.outputs[0]])
     return [None] * (len(op.inputs) - 1) + [sum_to_shape(grad * slope, alpha)]

@@ -32,33 +32,35 @@ class Philox:
 
     @classmethod
     def seeded(cls, seed: int, seed2: int) -> Philox:
-        """The start of a stateful op's stream: the seed is the key, seed2 the counter's upper half."""
+        """Returns the start of a stateful op's stream: the seed is the key, seed2 the counter's upper half."""
         return cls(seed & _MASK, 0, seed2 & _MASK)
 
     @classmethod
     def stateless(cls, seed: np.ndarray) -> Philox:
-        """The stream of a stateless op's pair of seeds, mixed so that it matters little which bits of them differ."""
+        """Returns the stream of a stateless op's pair of seeds, mixed so that it matters little
+        which bits of them differ.
+        """
         first, second = (int(s) & _MASK for s in np.ravel(seed))
         a, b, c, d = (int(x) for x in cls(_SCRAMBLE_KEY, first, second).blocks(1)[0])
         return cls(a | b << 32, 0, c | d << 32)
 
     @classmethod
     def at(cls, key: np.ndarray, counter: np.ndarray) -> Philox:
-        """The generator that the key and counter inputs of a stateless op say."""
+        """Returns the generator that the key and counter inputs of a stateless op say."""
         low, high = (int(c) for c in np.ravel(counter)[:2])
         return cls(int(np.ravel(key)[0]), low, high)
 
     def skip(self, blocks: int) -> Philox:
-        """The generator so many blocks further on."""
+        """Returns the generator so many blocks further on."""
         counter = ((self.high << 64 | self.low) + int(blocks)) % 2**128
         return Philox(self.key, counter & _MASK, counter >> 64, self.rounds)
 
     def blocks(self, count: int) -> np.ndarray:
-        """The next blocks, as uint32 of shape [count, 4]."""
+        """Returns the next blocks, as uint32 of shape [count, 4]."""
         return self.blocks_at(np.arange(count, dtype=np.uint64))
 
     def blocks_at(self, offsets: np.ndarray) -> np.ndarray:
-        """The blocks so far from here, as uint32 of the shape of `offsets` and 4; offsets are below 2^64."""
+        """Returns the blocks so far from here, as uint32 of the shape of `offsets` and 4; offsets are below 2^64."""
         with np.errstate(over="ignore"):  # scalars would warn of the wrap-around that is meant
             low = np.asarray(offsets).astype(np.uint64) + np.uint64(self.low)
             high = np.uint64(self.high) + (low < np.uint64(self.low)).astype(np.uint64)
@@ -76,12 +78,12 @@ class Philox:
         return np.stack(x, axis=-1).astype(np.uint32)
 
     def numbers(self, count: int) -> np.ndarray:
-        """The next 32-bit numbers, as uint32 of shape [count]."""
+        """Returns the next 32-bit numbers, as uint32 of shape [count]."""
         return self.blocks(-(-count // 4)).reshape(-1)[:count]
 
 
 def wide(bits: np.ndarray) -> np.ndarray:
-    """Pairs of 32-bit numbers as 64-bit ones, the lower half first."""
+    """Returns pairs of 32-bit numbers as 64-bit ones, the lower half first."""
     pairs = bits.reshape(*bits.shape[:-1], bits.shape[-1] // 2, 2).astype(np.uint64)
     return pairs[..., 0] | pairs[..., 1] << _HALF
 
@@ -92,7 +94,9 @@ def to_float32(bits: np.ndarray) -> np.ndarray:
 
 
 def to_float64(bits: np.ndarray) -> np.ndarray:
-    """Pairs of 32-bit numbers as float64 in [0, 1): 20 bits of the first above the 32 of the second, as a mantissa."""
+    """Returns pairs of 32-bit numbers as float64 in [0, 1): 20 bits of the first above the 32 of
+    the second, as a mantissa.
+    """
     pairs = bits.reshape(*bits.shape[:-1], bits.shape[-1] // 2, 2).astype(np.uint64)
     mantissa = (pairs[..., 0] & np.uint64(0xFFFFF)) << _HALF | pairs[..., 1]
     return (mantissa | np.uint64(0x3FF0000000000000)).view(np.float64) - 1.0

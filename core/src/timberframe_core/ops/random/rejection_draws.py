@@ -34,7 +34,7 @@ class _Buffer:
         self.left = np.zeros(len(lanes.position), np.int64)
 
     def draw(self, lanes: np.ndarray) -> np.ndarray:
-        """The next number of each of these lanes."""
+        """Returns the next number of each of these lanes."""
         empty = lanes[self.left[lanes] == 0]
         if len(empty):
             self.values[empty] = self.make(self.lanes.blocks(empty))
@@ -51,7 +51,7 @@ class Lanes:
         self.position = starts.astype(np.uint64)
 
     def blocks(self, lanes: np.ndarray) -> np.ndarray:
-        """The next block of each of these lanes."""
+        """Returns the next block of each of these lanes."""
         found = self.philox.blocks_at(self.position[lanes])
         self.position[lanes] += np.uint64(1)
         return found
@@ -177,7 +177,7 @@ def _inverted(active: np.ndarray, n: np.ndarray, p: np.ndarray, uniforms: _Buffe
 
 
 def _tail(k: np.ndarray) -> np.ndarray:
-    """What Stirling's approximation of log k! leaves out."""
+    """Returns what Stirling's approximation of log k! leaves out."""
     small = np.array(_STIRLING_TAILS)[np.clip(k, 0, 9).astype(np.int64)]
     square = (k + 1) * (k + 1)
     return np.asarray(np.where(k <= 9, small, (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1)))
@@ -220,7 +220,7 @@ class _Sequence:
         self.taken = 0
 
     def next(self) -> np.ndarray:
-        """The next block."""
+        """Returns the next block."""
         if self.taken == len(self.ready):
             self.ready, self.taken = self.philox.blocks(64), 0
             self.philox = self.philox.skip(64)

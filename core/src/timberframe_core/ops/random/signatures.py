@@ -22,12 +22,12 @@ SHAPES: tuple[StaticShape, ...] = ((), (0,), (1,), (3,), (7, 13), (3, 0, 2), (2,
 
 
 def sizes_of(shape: np.ndarray) -> StaticShape:
-    """The value of a `shape` input."""
+    """Returns the value of a `shape` input."""
     return tuple(int(d) for d in shape.reshape(-1))
 
 
 def shape_from_input(c: InferenceContext, i: int = 0) -> Shape:
-    """The shape that input i spells; it must be a vector of sizes that are zero or more."""
+    """Returns the shape that input i spells; it must be a vector of sizes that are zero or more."""
     name, given = c.op.inputs[i].name, c.shapes[i]
     if given is not None and len(given) != 1:
         raise c.error(f"{name} has shape {format_shape(given)}; it must be a vector of sizes")
@@ -60,7 +60,7 @@ def ends_with(c: InferenceContext, shape: Shape, tail: Shape, what: str) -> None
 
 
 def matrix_shape(c: InferenceContext) -> list[Shape]:
-    """Rows of logits and a count: [rows, count]."""
+    """Returns rows of logits and a count: [rows, count]."""
     logits = c.require_rank(0, 2)
     require_shape(c, 1, ())
     if logits[1] == 0:
@@ -114,5 +114,5 @@ def shape_errors(*more: Arg) -> Iterable[ErrorSample]:
 
 
 def numbers_drawn(attrs: Attrs, shapes: Any, output: StaticShape) -> int:
-    """The blocks that most ops reserve: 256 for each output, whatever they use."""
+    """Returns the blocks that most ops reserve: 256 for each output, whatever they use."""
     return 256 * math.prod(output)

@@ -43,7 +43,7 @@ def _seeded(k: int = 0) -> dict[str, Any]:
 
 
 def _define(name: str, draw: RandomDraw, attrs: Sequence[str], **rest: Any) -> None:
-    """A stateful random op whose reference is the first draw of the stream that its seeds start."""
+    """Defines a stateful random op whose reference is the first draw of the stream that its seeds start."""
 
     def first_draw(attrs: Attrs, *inputs: np.ndarray) -> Any:
         return draw.sample(attrs, Philox.seeded(attrs["seed"], attrs["seed2"]), *inputs)
@@ -60,7 +60,7 @@ def _define(name: str, draw: RandomDraw, attrs: Sequence[str], **rest: Any) -> N
 
 
 def _filled(name: str, doc: str, fill: Callable[..., Any], **rest: Any) -> None:
-    """An op that fills a shape."""
+    """Defines an op that fills a shape."""
 
     def samples() -> Iterable[Sample]:
         for k, shape in enumerate(SHAPES):
@@ -128,7 +128,7 @@ EMPTY_RANGE = "minval {0} is not below maxval {1}; minval must be less than maxv
 
 
 def integers(philox: Philox, shape: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Integers in [low, high) of the shape that an input spells."""
+    """Returns integers in [low, high) of the shape that an input spells."""
     sizes = sizes_of(shape)
     if not math.prod(sizes):
         return np.empty(sizes, low.dtype)
@@ -162,7 +162,7 @@ def _swaps_drawn(attrs: Attrs, shapes: Sequence[StaticShape], output: StaticShap
 
 
 def shuffle_samples(more: Callable[[int], tuple[Sequence[Arg], dict[str, Any]]]) -> Iterable[Sample]:
-    """What the ops that shuffle rows are tried with; `more` gives further inputs and attrs of the kth sample."""
+    """Yields what the ops that shuffle rows are tried with; `more` gives further inputs and attrs of the kth sample."""
     for k, shape in enumerate(((), (1,), (2,), (5, 0, 2), (301, 3), (1001,), (65_537,))):
         inputs, attrs = more(k)
         types = {"T": ("uint8", "float16", "int32", "float64", "complex128")} if max(shape, default=0) > 65_535 else {}
@@ -191,7 +191,7 @@ def _categories_drawn(attrs: Attrs, shapes: Sequence[StaticShape], output: Stati
 
 
 def multinomial_samples() -> Iterable[tuple[Arg, Arg]]:
-    """What the ops that draw categories are tried with."""
+    """Yields what the ops that draw categories are tried with."""
     for shape, count in (
         ((3, 7), 5),
         ((1, 1), 8),
@@ -235,7 +235,7 @@ def _after_parameter(c: InferenceContext) -> list[Shape]:
 
 
 def parameter_samples(low: float, high: float) -> Iterable[tuple[StaticShape, Arg]]:
-    """Shapes of samples and the parameters that they are drawn for."""
+    """Yields shapes of samples and the parameters that they are drawn for."""
     yield (), Arg((), low=low, high=high, special=False)
     yield (0,), Arg((3,), low=low, high=high, special=False)
     yield (3,), Arg((0,), low=low, high=high, special=False)
@@ -264,7 +264,7 @@ def _define_parameterized(name: str, sample: Callable[..., Any], low: float, hig
 
 
 def after_parameter(drawn: np.ndarray, sizes: StaticShape, parameter: np.ndarray) -> np.ndarray:
-    """Numbers of shape [samples, parameters] in the shape of the samples followed by that of the parameters."""
+    """Returns numbers of shape [samples, parameters] in the shape of the samples followed by that of the parameters."""
     return drawn.reshape((*sizes, *parameter.shape))
 
 
@@ -350,7 +350,9 @@ def _bounded_shape(c: InferenceContext) -> list[Shape]:
 
 
 def batch_size(parameters: Sequence[StaticShape], output: StaticShape) -> int:
-    """Numbers in a batch: all of one row of the output, or a fixed count where all rows have the same parameters."""
+    """Returns numbers in a batch: all of one row of the output, or a fixed count where all rows
+    have the same parameters.
+    """
     means, deviations, low, high = parameters
     same = means in ((), (1,)) and deviations in ((), (1,)) and low == () and high == ()
     return BATCH if same else math.prod(output[1:])

@@ -38,7 +38,7 @@ from timberframe_core.shapes import Shape, StaticShape
 
 
 def _filled(name: str, source: Source, attrs: Sequence[str], fill: Callable[..., Any], doc: str, **rest: Any) -> None:
-    """An op that fills a shape: ``fill(philox, sizes, attrs)``."""
+    """Defines an op that fills a shape: ``fill(philox, sizes, attrs)``."""
     shape_attr = next(a.split(":")[0] for a in attrs if a.startswith("T"))
 
     def shape(c: InferenceContext) -> list[Shape]:

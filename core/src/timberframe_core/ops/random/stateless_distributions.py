@@ -30,7 +30,7 @@ def _define_parameterized(
     high: float,
     **rest: Any,
 ) -> None:
-    """An op with one tensor of parameters, whose shape the output's ends with."""
+    """Defines an op with one tensor of parameters, whose shape the output's ends with."""
     last = 1 + len(source.inputs)
 
     def shape(c: InferenceContext) -> list[Shape]:
@@ -177,7 +177,9 @@ def _bounded_shape(c: InferenceContext) -> list[Shape]:
 
 
 def _bounded(attrs: Attrs, shape: np.ndarray, seed: np.ndarray, *parameters: np.ndarray) -> np.ndarray:
-    """The numbers of one set of parameters come one after another from the sequence, then those of the next."""
+    """Draws integers: the numbers of one set of parameters come one after another from the
+    sequence, then those of the next.
+    """
     sizes, real = sizes_of(shape), attrs["dtype"].numpy
     given = [p.reshape(-1) for p in np.broadcast_arrays(*(p.astype(real) for p in parameters))]
     size = math.prod(sizes)

@@ -25,7 +25,7 @@ _COUNTERS = ((5, 1, 2), (2**63 + 5, 2**64 - 2, 2**64 - 1), (0, 0, 0), (1, 2**64 
 
 
 def seed_args(k: int = 0) -> list[Arg]:
-    """The seeds of the k-th sample."""
+    """Returns the seeds of the k-th sample."""
     return [Arg(values=SEED_PAIRS[k % len(SEED_PAIRS)])]
 
 
@@ -45,7 +45,10 @@ class Source:
         self.args = args
 
     def philox(self, inputs: Sequence[np.ndarray], first: int = 1) -> Philox:
-        """The generator; `first` is the index of the first of these inputs. Raises InvalidArgumentError for its alg."""
+        """Returns the generator; `first` is the index of the first of these inputs.
+
+        Raises InvalidArgumentError for its alg.
+        """
         if len(self.inputs) == 1:
             return Philox.stateless(inputs[first])
         key, counter, algorithm = inputs[first : first + 3]
@@ -54,7 +57,7 @@ class Source:
         return Philox.at(key, counter)
 
     def rest(self, inputs: Sequence[np.ndarray], first: int = 1) -> Sequence[np.ndarray]:
-        """The inputs after those."""
+        """Returns the inputs after those."""
         return inputs[first + len(self.inputs) :]
 
     def check(self, c: InferenceContext, first: int = 1) -> None:
@@ -86,7 +89,7 @@ class Source:
 
 
 def of_seed(types: str = "{int32, int64}") -> Source:
-    """A pair of seeds."""
+    """Returns a pair of seeds."""
     return Source(["seed: Tseed"], [f"Tseed: {types} = DT_INT64"], seed_args)
 
 
@@ -95,5 +98,5 @@ OF_STATE = Source(["key: uint64", "counter: uint64", "alg: int32"], [], state_ar
 
 
 def define_stateless(name: str, accuracy: Accuracy = EXACT, **rest: Any) -> None:
-    """A stateless random op."""
+    """Defines a stateless random op."""
     define_op(name, gradient=rest.pop("gradient", NO_GRADIENT), accuracy=accuracy, **rest)

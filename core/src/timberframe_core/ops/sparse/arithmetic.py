@@ -24,7 +24,9 @@ def _same_shape(a_shape: np.ndarray, b_shape: np.ndarray) -> None:
 
 
 def _united(a: Parts, b: Parts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The numbers of the elements that a or b has, in order, and the values of both there, zero where one has none."""
+    """Returns the numbers of the elements that a or b has, in order, and the values of both
+    there, zero where one has none.
+    """
     _same_shape(a[2], b[2])
     ours, theirs = flat(a[0], a[2]), flat(b[0], b[2])
     every = np.unique(np.concatenate([ours, theirs]))
@@ -147,7 +149,7 @@ def _values_shape(c: InferenceContext) -> Sequence[Shape]:
 
 
 def _at(indices: np.ndarray, shape: np.ndarray, dense: np.ndarray) -> np.ndarray:
-    """The elements of the dense tensor, broadcast to the shape, at indices."""
+    """Returns the elements of the dense tensor, broadcast to the shape, at indices."""
     if dense.ndim > len(shape) or any(
         d not in (1, s) for d, s in zip(dense.shape[::-1], shape[::-1].tolist(), strict=False)
     ):
@@ -160,7 +162,7 @@ def _at(indices: np.ndarray, shape: np.ndarray, dense: np.ndarray) -> np.ndarray
 
 
 def _scaled(indices: Any, shape: Any, dense: Any) -> Any:
-    """The elements of a dense tensor that broadcast to the elements of a sparse one."""
+    """Returns the elements of a dense tensor that broadcast to the elements of a sparse one."""
     sizes = apply_op("Shape", [dense], {"out_type": int64})
     missing = apply_op("Sub", [apply_op("Size", [shape]), apply_op("Rank", [dense])])
     ones = apply_op("Fill", [apply_op("ExpandDims", [missing, 0]), apply_op("Cast", [1], {"DstT": int64})])

@@ -19,7 +19,9 @@ _KIND = "{int64, string}"
 
 
 def _columns(attrs: Attrs, inputs: Sequence[np.ndarray]) -> tuple[int, list[list[list[Any]]]]:
-    """The number of rows, and for each sparse matrix, then each dense one, the list of its features in each row."""
+    """Returns the number of rows, and for each sparse matrix, then each dense one, the list of
+    its features in each row.
+    """
     n, kinds = attrs["N"], len(attrs["sparse_types"])
     indices, values, shapes = inputs[:n], inputs[n : n + kinds], inputs[n + kinds : 2 * n + kinds]
     dense = inputs[2 * n + kinds :]
@@ -48,7 +50,9 @@ def _crossed(attrs: Attrs, *inputs: np.ndarray) -> Parts:
 
 
 def _hashed(attrs: Attrs, row: list[list[Any]]) -> Iterator[int]:
-    """The number of each combination of a row's features, in [0, num_buckets), or without buckets up to 2**63 - 2."""
+    """Yields the number of each combination of a row's features, in [0, num_buckets), or
+    without buckets up to 2**63 - 2.
+    """
     numbers = [[fingerprint(x) if isinstance(x, bytes) else x for x in features] for features in row]
     for features in itertools.product(*numbers):
         joined = attrs["hash_key"]
@@ -58,7 +62,7 @@ def _hashed(attrs: Attrs, row: list[list[Any]]) -> Iterator[int]:
 
 
 def _written(attrs: Attrs, row: list[list[Any]]) -> Iterator[bytes]:
-    """Each combination of a row's features as a text, such as b"red_X_7"."""
+    """Returns each combination of a row's features as a text, such as b"red_X_7"."""
     texts = [[x if isinstance(x, bytes) else str(x).encode() for x in features] for features in row]
     return map(b"_X_".join, itertools.product(*texts))
 

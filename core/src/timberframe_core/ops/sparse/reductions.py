@@ -28,7 +28,9 @@ def _kept(axes: np.ndarray, rank: int) -> list[bool]:
 def _groups(
     attrs: Attrs, combine: Any, indices: np.ndarray, values: np.ndarray, shape: np.ndarray, axes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The numbers of the elements of the result that are there, their values, and the shape without dimensions."""
+    """Returns the numbers of the elements of the result that are there, their values, and the
+    shape without dimensions.
+    """
     kept = _kept(axes, len(shape))
     left = shape[kept]
     flat(indices, shape)  # raises where indices leave the shape

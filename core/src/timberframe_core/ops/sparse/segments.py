@@ -29,7 +29,7 @@ def _shape(c: InferenceContext) -> Sequence[Shape]:
 
 
 def _divisors(kind: str, ids: np.ndarray, count: int, dtype: Any) -> np.ndarray:
-    """What each segment's sum is divided by, at least 1."""
+    """Returns what each segment's sum is divided by, at least 1."""
     sizes = np.maximum(np.bincount(ids, minlength=count), 1).astype(dtype)
     return sizes if kind == "Mean" else np.sqrt(sizes) if kind == "SqrtN" else np.ones_like(sizes)
 

@@ -41,7 +41,7 @@ def _set_size(attrs: Attrs, indices: np.ndarray, values: np.ndarray, shape: np.n
 
 
 def _numbered(*sets: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
-    """Numbers for the elements of two families of sets, equal where set and value are.
+    """Returns numbers for the elements of two families of sets, equal where set and value are.
 
     sets: of each family the index of the set of each element, and the element's value. Returns the different indices,
     the numbers of each family's elements, and the different values, all in order: a number is the position of the index
@@ -57,7 +57,7 @@ def _numbered(*sets: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, list[np
 def _combined(
     attrs: Attrs, first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray], shape: Sequence[int]
 ) -> Parts:
-    """The sparse tensor of what the operation makes of each pair of sets; shape: of the families."""
+    """Returns the sparse tensor of what the operation makes of each pair of sets; shape: of the families."""
     groups, keys, distinct = _numbered(first, second)
     kept = _OPERATIONS[attrs["set_operation"].lower()](*keys)
     group, value = np.divmod(kept, max(len(distinct), 1))
@@ -68,7 +68,7 @@ def _combined(
 
 
 def _of_dense(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The index of the set of each element of a tensor, and the elements."""
+    """Returns the index of the set of each element of a tensor, and the elements."""
     rows = np.indices(x.shape[:-1], np.int64).reshape(x.ndim - 1, math.prod(x.shape[:-1])).T
     return np.repeat(rows, x.shape[-1], axis=0), x.reshape(-1)
 

@@ -15,7 +15,7 @@ Parts = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def check_parts(c: InferenceContext, first: int = 0, label: str = "", with_shape: bool = True) -> int | None:
-    """The rank of the sparse tensor whose parts are the inputs from `first` on, None where it is unknown.
+    """Returns the rank of the sparse tensor whose parts are the inputs from `first` on, None where it is unknown.
 
     Raises where their shapes do not fit. label: of the tensor, such as "a", where the op has several.
     """
@@ -33,13 +33,15 @@ def check_parts(c: InferenceContext, first: int = 0, label: str = "", with_shape
 
 
 def rank_of(indices: Shape, shape: Shape = None) -> int | None:
-    """The rank of a sparse tensor by the shapes of its indices and of its shape."""
+    """Returns the rank of a sparse tensor by the shapes of its indices and of its shape."""
     columns = None if indices is None else indices[1]
     return columns if columns is not None or shape is None else shape[0]
 
 
 def count_of(c: InferenceContext, first: int = 0) -> int | None:
-    """How many elements the sparse tensor has whose parts are the inputs from `first` on, where that is known."""
+    """Returns how many elements the sparse tensor has whose parts are the inputs from
+    `first` on, where that is known.
+    """
     for shape in c.shapes[first : first + 2]:
         if shape is not None and shape[0] is not None:
             return shape[0]
@@ -47,7 +49,7 @@ def count_of(c: InferenceContext, first: int = 0) -> int | None:
 
 
 def some(rank: int | None) -> Sequence[Shape]:
-    """The shapes of the parts of a sparse tensor with some elements."""
+    """Returns the shapes of the parts of a sparse tensor with some elements."""
     return [(None, rank), (None,), (rank,)]
 
 
@@ -65,7 +67,7 @@ def check_inside(indices: np.ndarray, shape: Any, label: str = "indices") -> Non
 
 
 def flat(indices: np.ndarray, shape: Any) -> np.ndarray:
-    """The row-major numbers of elements, int64; InvalidArgumentError where indices leave the shape."""
+    """Returns the row-major numbers of elements, int64; InvalidArgumentError where indices leave the shape."""
     check_inside(indices, shape)
     numbers = np.zeros(len(indices), np.int64)
     for column, size in zip(indices.T, np.asarray(shape).tolist(), strict=True):
@@ -74,7 +76,7 @@ def flat(indices: np.ndarray, shape: Any) -> np.ndarray:
 
 
 def unflat(numbers: np.ndarray, shape: Any) -> np.ndarray:
-    """The indices [elements, rank] of elements with row-major numbers."""
+    """Returns the indices [elements, rank] of elements with row-major numbers."""
     sizes = [int(d) for d in np.asarray(shape)]
     made = np.empty((len(numbers), len(sizes)), np.int64)
     left = np.asarray(numbers, np.int64)
@@ -93,7 +95,9 @@ def stacked(tensors: Sequence[Parts]) -> Parts:
 
 
 def rows_of(indices: np.ndarray, values: np.ndarray, shape: np.ndarray) -> list[Parts]:
-    """The rows of a sparse tensor, each with one dimension less; InvalidArgumentError where indices leave the shape."""
+    """Returns the rows of a sparse tensor, each with one dimension less; InvalidArgumentError
+    where indices leave the shape.
+    """
     check_inside(indices, shape)
     order = np.argsort(indices[:, 0], kind="stable")
     ends = np.searchsorted(indices[order, 0], np.arange(int(shape[0])), side="right")

@@ -189,7 +189,7 @@ define_op(
 
 
 def _define_writer(name: str, refs: Sequence[str], inputs: Sequence[str], output: str, attrs: Sequence[str]) -> None:
-    """A reference op that changes the variables `refs` as its resource form does."""
+    """Defines a reference op that changes the variables `refs` as its resource form does."""
     define_op(
         name,
         inputs=[*(f"{ref}: Ref(T)" for ref in refs), *inputs],
@@ -259,7 +259,7 @@ _APPLIED: dict[str, tuple[str, str, Sequence[str]]] = {
 
 
 def _optimizer_inputs(name: str, hyperparameters: str, sparse: bool) -> list[str]:
-    """Where the gradient stands among the hyperparameters differs from one op to the next."""
+    """Returns the inputs: where the gradient stands among the hyperparameters differs from one op to the next."""
     values = [f"{h}: T" for h in hyperparameters.split()]
     grad = ["grad: T", "indices: Tindices"] if sparse else ["grad: T"]
     if name in ("Ftrl", "FtrlV2"):

@@ -47,7 +47,7 @@ def _gather_reference(attrs: Attrs, resource: np.ndarray, indices: np.ndarray) -
 
 
 def _gather_gradient(op: Any, grad: Any) -> list[Any]:
-    """The rows of the gradient, to be added to the variable's at these indices."""
+    """Returns the rows of the gradient, to be added to the variable's at these indices."""
     handle, indices = op.inputs
     if op.attrs["batch_dims"]:
         value = apply_op("ReadVariableOp", [handle], {"dtype": op.attrs["dtype"]})

@@ -27,7 +27,7 @@ def _handle(c: InferenceContext, i: int = 0) -> tuple[DType | None, Shape]:
 
 
 def _typed_handle(c: InferenceContext) -> Shape:
-    """Shape of the variable of input 0, whose dtype must be the attr's."""
+    """Returns the shape of the variable of input 0, whose dtype must be the attr's."""
     dtype, shape = _handle(c)
     wanted = c.attrs["dtype"]
     if dtype is not None and dtype is not wanted:

@@ -21,7 +21,7 @@ _NUMBERS = "{float, double, int32, int64}"
 
 
 def each(function: Callable[[bytes], object], texts: np.ndarray, dtype: Any = object) -> np.ndarray:
-    """A function of each string."""
+    """Returns a function of each string."""
     made: np.ndarray = np.empty(texts.size, dtype)
     made[:] = [function(x) for x in texts.reshape(-1).tolist()]
     return made.reshape(texts.shape)

@@ -16,7 +16,7 @@ _ESCAPES = {9: "\\t", 10: "\\n", 13: "\\r", 34: '\\"', 39: "\\'", 92: "\\\\"}
 
 
 def nested_text(x: np.ndarray, summarize: int) -> str:
-    """The elements in brackets, of each dimension the first and last `summarize` (all if negative)."""
+    """Returns the elements in brackets, of each dimension the first and last `summarize` (all if negative)."""
     ends = x.size if summarize < 0 else min(summarize, x.size)
     return _nested(x, 0, x.ndim, ends)
 

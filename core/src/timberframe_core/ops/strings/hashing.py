@@ -33,13 +33,13 @@ def _mixed(x: int) -> int:
 
 
 def _joined(u: int, v: int, factor: int) -> int:
-    """Two words as one."""
+    """Returns two words as one."""
     a = _mixed((u ^ v & _MASK) * factor)
     return _mixed((v ^ a) * factor) * factor & _MASK
 
 
 def fingerprint(s: bytes) -> int:
-    """The fingerprint of a string, an integer in [0, 2**64)."""
+    """Returns the fingerprint of a string, an integer in [0, 2**64)."""
     if len(s) <= 16:
         return _short(s)
     if len(s) <= 32:
@@ -48,7 +48,7 @@ def fingerprint(s: bytes) -> int:
 
 
 def joined_fingerprints(first: int, second: int) -> int:
-    """The fingerprint of two fingerprints, an integer in [0, 2**64): TensorFlow's FingerprintCat64."""
+    """Returns the fingerprint of two fingerprints, an integer in [0, 2**64): TensorFlow's FingerprintCat64."""
     result = first ^ _K3
     result ^= _mixed(second * _K3) * _K3
     return _mixed(_mixed(result * _K3) * _K3)
@@ -69,7 +69,7 @@ def _short(s: bytes) -> int:
 
 
 def _parts(s: bytes, first: int) -> tuple[int, int, int, int]:
-    """What strings of 17 to 64 bytes start with: a, b and c of their ends, and the first word of the result."""
+    """Returns what strings of 17 to 64 bytes start with: a, b and c of their ends, and the first word of the result."""
     factor, n = _K2 + 2 * len(s), len(s)
     a, b = _word(s, 0) * first & _MASK, _word(s, 8)
     c = _word(s, n - 8) * factor & _MASK
@@ -93,7 +93,7 @@ def _of_four(s: bytes) -> int:
 
 
 def _of_block(s: bytes, at: int, a: int, b: int) -> Pair:
-    """The hash of 32 bytes and two seeds."""
+    """Returns the hash of 32 bytes and two seeds."""
     w, x, y, z = (_word(s, at + i) for i in (0, 8, 16, 24))
     a += w
     b = _rotated(b + a + z, 21)

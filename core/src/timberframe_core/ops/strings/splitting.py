@@ -21,7 +21,7 @@ _PARTS = ("indices: int64", "values: string", "shape: int64")
 
 
 def _sparse(rows: Sequence[Sequence[bytes]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows of different length as a sparse matrix."""
+    """Returns rows of different length as a sparse matrix."""
     indices = [(i, j) for i, row in enumerate(rows) for j in range(len(row))]
     flat = [x for row in rows for x in row]
     values = np.empty(len(flat), object)
@@ -142,7 +142,7 @@ def _columns(attrs: Attrs, records: np.ndarray, *defaults: np.ndarray) -> tuple[
 
 
 def _fields(record: bytes, delimiter: str, quotes: bool) -> list[bytes]:
-    """The fields of a record; quotes: one may stand between quotation marks."""
+    """Returns the fields of a record; quotes: one may stand between quotation marks."""
     letter = delimiter.encode("latin-1", "replace")
     if not quotes:
         return record.split(letter)
@@ -172,7 +172,9 @@ def _fields(record: bytes, delimiter: str, quotes: bool) -> list[bytes]:
 
 
 def _quoted(record: bytes, at: int) -> tuple[bytes, int]:
-    """The field between quotation marks that begins at a position, in which two stand for one; where it ends."""
+    """Returns the field between quotation marks that begins at a position, in which two
+    stand for one; where it ends.
+    """
     parts = []
     while True:
         end = record.find(b'"', at + 1)
@@ -187,7 +189,7 @@ def _quoted(record: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _number(field: bytes, kind: type[int] | type[float]) -> int | float:
-    """A number as C reads it; ValueError for what only Python takes, such as `1_000`."""
+    """Returns a number as C reads it; ValueError for what only Python takes, such as `1_000`."""
     if b"_" in field or not field.isascii():
         raise ValueError(field)
     return kind(field)

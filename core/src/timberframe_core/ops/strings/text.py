@@ -15,7 +15,7 @@ _STRINGS = NotDifferentiable("strings have no derivative")
 
 
 def _joined_shape(c: InferenceContext) -> Sequence[Shape]:
-    """One shape for all that are no scalars."""
+    """Returns one shape for all that are no scalars."""
     result: Shape = ()
     for shape in c.shapes:
         if shape is None:
@@ -53,7 +53,7 @@ define_op(
 
 
 def _reduced_axes(rank: int, indices: np.ndarray, name: str = "") -> list[int]:
-    """The dimensions to join along, counted from the front."""
+    """Returns the dimensions to join along, counted from the front."""
     where = f"ReduceJoin '{name}': " if name else ""
     axes: list[int] = []
     for i in indices.reshape(-1).tolist():
@@ -82,7 +82,7 @@ def _reduce_join_shape(c: InferenceContext) -> Sequence[Shape]:
 
 
 def _reduce_join(attrs: Attrs, inputs: np.ndarray, reduction_indices: np.ndarray) -> np.ndarray:
-    """The first of the dimensions varies fastest."""
+    """Returns the first of the dimensions varies fastest."""
     axes = _reduced_axes(inputs.ndim, reduction_indices)
     kept = [i for i in range(inputs.ndim) if i not in axes]
     moved = inputs.transpose([*kept, *reversed(axes)])

@@ -35,7 +35,7 @@ codecs.register_error(_MARKING, _mark)
 
 
 def _decoder(encoding: str) -> Callable[[bytes], str]:
-    """A function that decodes strings, with `_MARK` for each part that is not of the encoding."""
+    """Returns a function that decodes strings, with `_MARK` for each part that is not of the encoding."""
     try:
         name = codecs.lookup(encoding).name
         b"a".decode(name, "ignore")
@@ -88,7 +88,7 @@ define_op(
 
 @cache
 def _scripts() -> np.ndarray:
-    """Pairs of the first code point of a range and the script of all up to the next range."""
+    """Returns pairs of the first code point of a range and the script of all up to the next range."""
     return np.array(json.loads(Path(__file__).with_name("unicode_scripts.json").read_text()), np.int32)
 
 

@@ -15,7 +15,7 @@ States = tuple[Any, ...]
 
 
 def gradient_descent(attrs: Attrs, var: Any, alpha: Any, delta: Any) -> States:
-    """One step down the gradient."""
+    """Returns one step down the gradient."""
     return (var - delta * alpha,)
 
 
@@ -48,7 +48,7 @@ def adagrad_v2(attrs: Attrs, var: Any, accum: Any, lr: Any, epsilon: Any, grad: 
 def adagrad_da(
     attrs: Attrs, var: Any, total: Any, squares: Any, grad: Any, lr: Any, l1: Any, l2: Any, global_step: Any
 ) -> States:
-    """The dual averaging form of Adagrad, with regularisation that grows with the step."""
+    """Returns the dual averaging form of Adagrad, with regularisation that grows with the step."""
     total, squares = total + grad, squares + grad * grad
     curve = l2 * (global_step * lr) + sqrt(squares)
     pulled = sign(total) * maximum(absolute(total) - global_step * l1, 0.0) if values(l1) > 0 else total

@@ -75,7 +75,7 @@ class _Signature:
         self.indices = self.names.index("indices") if "indices" in self.names else None
 
     def with_indices(self) -> _Signature:
-        """The signature of the sparse form: indices come after the gradient, which is called grad."""
+        """Returns the signature of the sparse form: indices come after the gradient, which is called grad."""
         names = ["grad" if n in _GRADIENTS else n for n in self.others]
         names.insert(names.index("grad") + 1, "indices")
         return _Signature(" ".join(self.states), " ".join(names))
@@ -109,7 +109,10 @@ class _Signature:
     def sample(
         self, shape: StaticShape, attrs: dict[str, Any], rows: Sequence[int] | None = None, **values: Any
     ) -> Sample:
-        """One call: states of this shape; with `rows` the gradient is of these. values: for some of the inputs."""
+        """Returns one call: states of this shape; with `rows` the gradient is of these.
+
+        values: for some of the inputs.
+        """
         args = []
         for name in self.names:
             if name in self.states:
@@ -130,7 +133,7 @@ def _value(x: Any) -> np.ndarray:
 
 
 def _sparse_reference(rule: Callable[..., Any], signature: _Signature) -> Callable[..., tuple[Any, ...]]:
-    """The rule applied to one row after the other."""
+    """Returns the rule applied to one row after the other."""
     count, at, rows = len(signature.states), signature.gradient, signature.indices
 
     def reference(attrs: Attrs, *inputs: Any) -> tuple[Any, ...]:
@@ -170,7 +173,7 @@ def _tried_attrs(flag: str) -> list[dict[str, Any]]:
 
 
 def _extra(signature: _Signature) -> list[dict[str, Arg]]:
-    """Values of the scalars at which a rule goes another way."""
+    """Returns values of the scalars at which a rule goes another way."""
     extra = []
     if "lr_power" in signature.names:
         extra.append({"lr_power": Arg(values=-0.25)})
@@ -180,7 +183,7 @@ def _extra(signature: _Signature) -> list[dict[str, Arg]]:
 
 
 def _dense_samples(signature: _Signature, flag: str, types: Sequence[str]) -> Iterator[Sample]:
-    """One shape in every dtype and with every attr, and what else matters in one of them."""
+    """Yields one shape in every dtype and with every attr, and what else matters in one of them."""
     chosen = {"T": types}
     for attrs in _tried_attrs(flag):
         yield Sample(signature.sample((257,), attrs).inputs, attrs, chosen)
@@ -192,7 +195,7 @@ def _dense_samples(signature: _Signature, flag: str, types: Sequence[str]) -> It
 
 
 def _sparse_samples(signature: _Signature, flag: str, types: Sequence[str]) -> Iterator[Sample]:
-    """Rows named twice in every dtype and with every attr, and what else matters in one of them."""
+    """Yields rows named twice in every dtype and with every attr, and what else matters in one of them."""
     chosen = {"T": types}
     for attrs in _tried_attrs(flag):
         yield Sample(signature.sample((5, 17), attrs, (1, 1, 4)).inputs, attrs, chosen)
@@ -238,7 +241,7 @@ def _define(
     flag: str = "",
     types: Sequence[str] = _NUMBERS,
 ) -> None:
-    """One op. flag: ``name = default`` of the bool attr that the rule has in addition to use_locking."""
+    """Defines one op. flag: ``name = default`` of the bool attr that the rule has in addition to use_locking."""
     _check_rule(rule.__name__, signature)
     sparse = signature.indices is not None
     attr = flag.split(" ")[0]

@@ -97,7 +97,7 @@ class Call:
             self.direct = self._runner.direct_arrays(located, self._general)
 
     def is_direct_pair(self, inputs: Sequence[Any]) -> bool:
-        """Whether it is a function of the arrays of its two inputs that gives the array of its one output."""
+        """Returns whether it is a function of the arrays of its two inputs that gives the array of its one output."""
         return self.direct is not None and len(inputs) == len(self._feeds) == 2 and len(self.specs) == 1
 
     def _general(self, *arrays: np.ndarray) -> Any:
@@ -114,7 +114,9 @@ def _placeholder(graph: Graph, x: EagerTensor, i: int) -> Tensor:
 
 
 def _name(op_def: OpDef, attrs: Mapping[str, Any]) -> str:
-    """The name of the node: of one that draws random numbers another for each seed, so that its stream is its own."""
+    """Returns the name of the node: of one that draws random numbers another for each seed, so
+    that its stream is its own.
+    """
     if op_def.stream is None:
         return op_def.name
     kinds = "_".join(v.name if hasattr(v, "name") else str(v) for k, v in sorted(attrs.items()))
@@ -122,7 +124,7 @@ def _name(op_def: OpDef, attrs: Mapping[str, Any]) -> str:
 
 
 def constant_positions(op_def: OpDef, attrs: Mapping[str, Any], inputs: Sequence[EagerTensor]) -> list[int]:
-    """The positions of the inputs whose values are needed to plan a node with these attrs."""
+    """Returns the positions of the inputs whose values are needed to plan a node with these attrs."""
     if not op_def.shape_inputs and op_def.planned is None:
         return []
     ranges = arg_ranges(op_def.inputs, attrs)
@@ -134,12 +136,12 @@ def constant_positions(op_def: OpDef, attrs: Mapping[str, Any], inputs: Sequence
 
 
 def is_small(x: EagerTensor) -> bool:
-    """Whether a value is one to plan with, not data."""
+    """Returns whether a value is one to plan with, not data."""
     return num_elements(x.spec.shape) <= HOST_VALUE_ELEMENTS
 
 
 def frozen(value: Any) -> Any:
-    """A key that two values of an attr share exactly when they are equal; TypeError where there is none."""
+    """Returns a key that two values of an attr share exactly when they are equal; TypeError where there is none."""
     if isinstance(value, list | tuple):
         return tuple([frozen(v) for v in value])
     if isinstance(value, np.ndarray):
@@ -162,7 +164,8 @@ _EXACT = (int, bool, str, bytes)
 def arguments_key(
     op: str, inputs: Sequence[Any], attrs: Mapping[str, Any] | None, device: str, tensors: list[EagerTensor]
 ) -> Any:
-    """A key of everything that decides which call an op takes, where tensors count by their specs; None without one.
+    """Returns a key of everything that decides which call an op takes, where tensors count by
+    their specs; None without one.
 
     tensors: gets the tensors among the inputs in order. Handles count by the names of their resources, so that no key
     keeps a resource alive.
@@ -199,7 +202,7 @@ def arguments_key(
 
 
 def filled(template: Sequence[EagerTensor | None], tensors: Sequence[EagerTensor]) -> Sequence[EagerTensor]:
-    """The flat inputs of a call: the given tensors in the gaps between what Python values became."""
+    """Returns the flat inputs of a call: the given tensors in the gaps between what Python values became."""
     given = iter(tensors)
     return [next(given) if x is None else x for x in template]
 

@@ -99,7 +99,7 @@ class EagerGraph(EagerValues):
         return _result(op_def, outputs)
 
     def _known_calls(self, tensors: Sequence[EagerTensor]) -> dict[Any, Any]:
-        """Where the calls of these inputs are kept: with the first handle among them, or here."""
+        """Returns where the calls of these inputs are kept: with the first handle among them, or here."""
         for x in tensors:
             if isinstance(x.spec, ResourceSpec):
                 return x.spec.calls
@@ -108,7 +108,7 @@ class EagerGraph(EagerValues):
     def _remember(
         self, kept: dict[Any, Any], key: Any, call: Call, flat: Sequence[Any], tensors: Sequence[EagerTensor]
     ) -> None:
-        """Has later calls with these arguments find their way without a look at each."""
+        """Makes later calls with these arguments find their way without a look at each."""
         given = {id(x) for x in tensors}
         if any(id(flat[i]) in given for i in call.constants):
             return  # its value, which the key has not, decides
@@ -120,7 +120,7 @@ class EagerGraph(EagerValues):
         kept[key] = call, [None if id(x) in given else x for x in flat]
 
     def read(self, handle: EagerTensor) -> EagerTensor:
-        """The value of the variable of a handle, by the shortest way."""
+        """Returns the value of the variable of a handle, by the shortest way."""
         try:
             made = self.read_variable(handle)
         except OpError as e:
@@ -176,7 +176,7 @@ class EagerGraph(EagerValues):
     def _outputs(
         self, op_def: OpDef, inputs: list[EagerTensor], attrs: dict[str, Any], name: str | None, device: str
     ) -> tuple[list[Any], Call | None]:
-        """The outputs, and the call that gave them, where all is said by it."""
+        """Returns the outputs, and the call that gave them, where all is said by it."""
         role = op_def.role
         if role == "read_variable":
             return [self.read_variable(inputs[0])], None
@@ -200,7 +200,7 @@ class EagerGraph(EagerValues):
         return call.run(inputs), call
 
     def _call(self, op_def: OpDef, inputs: Sequence[EagerTensor], attrs: Mapping[str, Any], device: str) -> Call:
-        """The compiled call for these inputs, made where there is none."""
+        """Returns the compiled call for these inputs, made where there is none."""
         full = complete_attrs(op_def, op_def.name, attrs)
         wanted = constant_positions(op_def, full, inputs)
         constants = [i for i in wanted if inputs[i].dtype is not resource and is_small(inputs[i])]
@@ -253,13 +253,13 @@ class EagerGraph(EagerValues):
                 del self._calls[key]
 
     def next_op_seed(self) -> int:
-        """The seed of an op that has none of its own: as TensorFlow draws them from the global seed."""
+        """Returns the seed of an op that has none of its own: as TensorFlow draws them from the global seed."""
         return self._random.randint(0, 2**31 - 1)
 
     # What graphs have and eager execution needs not
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """The name within the current scope; nothing has to be found by it, so it may be another's too."""
+        """Returns the name within the current scope; nothing has to be found by it, so it may be another's too."""
         return f"{self._scopes.name}{name}"
 
     @contextmanager
@@ -277,11 +277,11 @@ class EagerGraph(EagerValues):
             yield
 
     def add_function(self, function: FuncGraph) -> str:
-        """Its name; each call has the functions that it runs."""
+        """Returns its name; each call has the functions that it runs."""
         return function.name
 
     def find_function(self, name: str) -> FuncGraph | None:
-        """None: functions belong to calls."""
+        """Returns None: functions belong to calls."""
         return None
 
     def add_to_collection(self, name: Any, value: Any) -> None:
@@ -302,7 +302,7 @@ class EagerGraph(EagerValues):
 
     @contextmanager
     def recording(self, tapes: tuple[Tape, ...]) -> Iterator[None]:
-        """Has these tapes alone record in the block."""
+        """Makes these tapes alone record in the block."""
         scopes = self._scopes
         old = scopes.tapes
         scopes.tapes = tapes
@@ -314,20 +314,20 @@ class EagerGraph(EagerValues):
 
 @cache
 def _is_pair(op: str) -> bool:
-    """Whether an op has two inputs of one dtype."""
+    """Returns whether an op has two inputs of one dtype."""
     inputs = registry.get(op).inputs
     return len(inputs) == 2 and inputs[0].type_attr is not None and inputs[0].type_attr == inputs[1].type_attr
 
 
 def _result(op_def: OpDef, outputs: Sequence[Any]) -> Any:
-    """What `apply_op` returns for these outputs."""
+    """Returns what `apply_op` returns for these outputs."""
     if len(op_def.outputs) == 1 and not op_def.outputs[0].is_list:
         return outputs[0]
     return list(outputs) if op_def.outputs else None
 
 
 def _at_users_line(error: OpError, op: str, name: str | None) -> OpError:
-    """An error of the call with the name that the user gave, and the line where the user called."""
+    """Returns an error of the call with the name that the user gave, and the line where the user called."""
     text, label = error.message, (name or op).rstrip("/")
     if error.node is not None:
         text = text.replace(f"{op} '{error.node}'", f"{op} '{label}'", 1)

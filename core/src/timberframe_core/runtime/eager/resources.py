@@ -36,7 +36,7 @@ class ResourceSpec(EagerSpec):
 
 
 def add_handle(graph: Graph, spec: ResourceSpec, name: str | None = None) -> Tensor:
-    """The handle of the same resource in another graph. name: one that is free there, by default its own."""
+    """Returns the handle of the same resource in another graph. name: one that is free there, by default its own."""
     made = spec.operation
     copy = graph.create_op(made.op_def, (), made.attrs, name or made.name, device=made.device, exact_name=True)
     copy._where = None

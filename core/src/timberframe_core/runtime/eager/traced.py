@@ -38,7 +38,7 @@ class FunctionGraph(FuncGraph):
         """Handle of a resource -> the handle of the same one in this graph."""
 
     def capture(self, tensor: Tensor) -> Tensor:
-        """What stands in this graph for an eager tensor."""
+        """Returns what stands in this graph for an eager tensor."""
         return self.capture_value(tensor, self.name) if tensor.eager else super().capture(tensor)
 
     def capture_value(self, tensor: Tensor, where: str) -> Tensor:
@@ -62,7 +62,7 @@ class FunctionGraph(FuncGraph):
         return (self.handles if tensor.dtype is resource else self.values).get(tensor, tensor)
 
     def captured_tensor(self, inner: Tensor) -> Tensor | None:
-        """None: gradients end at what was captured."""
+        """Returns None: gradients end at what was captured."""
         return None
 
 
@@ -186,7 +186,9 @@ class _Forward:
     def gradients(
         self, kept: Sequence[EagerTensor], recorded: Sequence[EagerTensor], grads: Sequence[Any]
     ) -> list[Any]:
-        """The gradients of the sources, given what a call kept, and what was recorded of it with its gradients."""
+        """Returns the gradients of the sources, given what a call kept, and what was recorded
+        of it with its gradients.
+        """
         seeds = [apply_op("ZerosLike", [recorded[i]]) if grads[i] is None else grads[i] for i in self._differentiable]
         flat = iter(self._backward.call([*(kept[i] for i in self._needed), *seeds]))
         made: list[Any] = []
@@ -200,7 +202,7 @@ class _Forward:
 
 
 def _parts(gradient: Any) -> list[Tensor]:
-    """The tensors of a gradient."""
+    """Returns the tensors of a gradient."""
     if isinstance(gradient, IndexedSlices):
         shape = [] if gradient.dense_shape is None else [gradient.dense_shape]
         return [gradient.values, gradient.indices, *shape]
@@ -222,7 +224,7 @@ class _Runner:
         self._runner = Runner(graph.context.session, graph, Fetches.of(elements), tuple(feeds))
 
     def run(self, fed: Sequence[EagerTensor]) -> list[EagerTensor]:
-        """The outputs for these values of the feeds."""
+        """Returns the outputs for these values of the feeds."""
         context, specs = self._context, tuple([x.spec for x in fed])
         direct = self._direct.get(specs)
         if direct is not None:
@@ -242,7 +244,7 @@ class _Runner:
         return made
 
     def _remember(self, specs: tuple[EagerSpec, ...], located: list[Located], results: list[Located]) -> None:
-        """Has later calls of these shapes take the shortest way, where there is one."""
+        """Makes later calls of these shapes take the shortest way, where there is one."""
         call = self._runner.direct_arrays(located, self._general)
         if call is None or len(self._tensors) != len(results):
             return
@@ -258,7 +260,7 @@ class _Runner:
 
 
 def effects(graph: FunctionGraph) -> list[Operation]:
-    """The operations of a function that must run although no output needs them, in order."""
+    """Returns the operations of a function that must run although no output needs them, in order."""
     return [
         op
         for op in graph.get_operations()

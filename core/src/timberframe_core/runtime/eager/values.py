@@ -74,7 +74,7 @@ class EagerValues(Graph):
         return self._host if self._session is not None else self.session.runtime.devices.host
 
     def scalar(self, value: float, dtype: DType) -> Any:
-        """The tensor of a number; the number itself where it needs a closer look."""
+        """Returns the tensor of a number; the number itself where it needs a closer look."""
         if type(value) is int and not dtype.is_integer and not dtype.is_floating:
             return value
         if (type(value) is float and not dtype.is_floating) or (not value and math.copysign(1, value) < 0):
@@ -95,12 +95,12 @@ class EagerValues(Graph):
         return found
 
     def constant(self, array: np.ndarray, dtype: Any) -> EagerTensor:
-        """A tensor of an array that nobody else writes to."""
+        """Returns a tensor of an array that nobody else writes to."""
         made = EagerTensor(array, self.spec_of(dtype, array, self.host), self._constant_op)
         return self._on_requested(made, self._scopes.device)
 
     def spec_of(self, dtype: DType, array: Any, device: Device | None) -> EagerSpec:
-        """The spec of an array on a device; None as the device is the host."""
+        """Returns the spec of an array on a device; None as the device is the host."""
         device = self.host if device is None else device
         shape = getattr(array, "shape", ())
         key = dtype, shape, id(device)
@@ -124,7 +124,7 @@ class EagerValues(Graph):
     # Resources
 
     def make_handle(self, op_def: OpDef, attrs: dict[str, Any], name: str | None, device: str) -> EagerTensor:
-        """The handle of a new resource, which is made when something first uses it."""
+        """Returns the handle of a new resource, which is made when something first uses it."""
         base = (name or op_def.name).rstrip("/")
         with self._lock:
             self._made += 1
@@ -139,7 +139,7 @@ class EagerValues(Graph):
         return EagerTensor(np.empty((), object), spec, operation)
 
     def read_variable(self, handle: EagerTensor) -> EagerTensor:
-        """The value of a variable, which is the variable's own version as long as the tensor lives."""
+        """Returns the value of a variable, which is the variable's own version as long as the tensor lives."""
         spec = handle.spec
         assert isinstance(spec, ResourceSpec)
         variable = self.session.runtime.variables.find(spec.key)
@@ -193,11 +193,11 @@ class EagerValues(Graph):
         return self._scopes.device
 
     def has_device_scope(self) -> bool:
-        """Whether a `device` block of this thread surrounds new operations."""
+        """Returns whether a `device` block of this thread surrounds new operations."""
         return bool(self._scopes.device)
 
     def _on_requested(self, tensor: EagerTensor, device: str) -> EagerTensor:
-        """The tensor on the device that is requested."""
+        """Returns the tensor on the device that is requested."""
         if not device or tensor.dtype.numpy.hasobject:
             return tensor
         runtime = self.session.runtime
@@ -226,12 +226,12 @@ class EagerValues(Graph):
         return made
 
     def copy_to_host(self, tensor: EagerTensor) -> EagerTensor:
-        """The tensor in the host's memory."""
+        """Returns the tensor in the host's memory."""
         return tensor if self.host is None else self._copy(tensor, self.host)
 
     def copy_to_accelerator(self, tensor: EagerTensor, index: int) -> EagerTensor:
-        """The tensor on a device that has its own memory or, where there is none, on the best one that is not the
-        host's; InvalidArgumentError where there are not so many."""
+        """Returns the tensor on a device that has its own memory or, where there is none, on the best one that is not
+        the host's; InvalidArgumentError where there are not so many."""
         host = self.host
         found = [d for d in self.session.runtime.devices.devices if d is not host]
         if index >= len(found):

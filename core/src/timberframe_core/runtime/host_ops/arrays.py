@@ -56,7 +56,7 @@ class Array:
         """Arrays of gradients, by the name of who wanted them."""
 
     def gradients(self, front: StaticShape) -> Array:
-        """An array for the gradients of the elements, which have the dimensions `front` in addition."""
+        """Returns an array for the gradients of the elements, which have the dimensions `front` in addition."""
         made = Array(self.dtype, None if self.shape is None else (*front, *self.shape), len(self.elements), {}, True)
         for mine, other in zip(made.elements, self.elements, strict=True):
             if other.written and other.shape is not None:
@@ -91,7 +91,7 @@ class Array:
         element.value, element.shape, element.written = value, shape, True
 
     def read(self, call: HostCall, index: int, shape: Shape = None) -> Located:
-        """An element; zeros where nothing was written and the shape is known."""
+        """Returns an element; zeros where nothing was written and the shape is known."""
         self._check_index(call, index)
         element = self.elements[index]
         if element.cleared:

@@ -35,7 +35,7 @@ def _integers(value: np.ndarray) -> list[int]:
 
 
 def _shape(call: HostCall, value: np.ndarray) -> Shape:
-    """An element shape: a vector of sizes with -1 for unknown ones, or the scalar -1 for an unknown rank."""
+    """Returns an element shape: a vector of sizes with -1 for unknown ones, or the scalar -1 for an unknown rank."""
     if value.ndim == 0:
         if int(value) != -1:
             raise call.error(f"element_shape is the scalar {int(value)}; it must be a vector of sizes, or -1")
@@ -71,7 +71,7 @@ def _check_index(call: HostCall, tensors: TensorList, index: int) -> None:
 
 
 def _read(call: HostCall, tensors: TensorList, item: Element, shape: Shape) -> Located:
-    """An element, or zeros in place of one that was never set."""
+    """Returns an element, or zeros in place of one that was never set."""
     if item is not None:
         found = tuple(item[0].shape)
         if not compatible(shape, found):
@@ -81,7 +81,7 @@ def _read(call: HostCall, tensors: TensorList, item: Element, shape: Shape) -> L
 
 
 def _zeros_shape(call: HostCall, tensors: TensorList, shape: Shape) -> StaticShape:
-    """The shape of an element that was never set: what is asked for, else that of the other elements."""
+    """Returns the shape of an element that was never set: what is asked for, else that of the other elements."""
     known = _merged(call, shape, tensors.declared)
     if not is_static(known):
         known = _merged(call, known, tensors.element_shape)
@@ -241,7 +241,7 @@ def _gather(call: HostCall) -> list[Located]:
 
 
 def _joined(call: HostCall, tensors: TensorList, items: list[Element], shape: Shape) -> Located:
-    """Elements of one shape as the rows of one tensor."""
+    """Returns elements of one shape as the rows of one tensor."""
     known = _merged(call, shape, tensors.declared)
     for item in items:
         known = _merged(call, known, None if item is None else tuple(item[0].shape))

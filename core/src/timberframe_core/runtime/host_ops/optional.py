@@ -21,7 +21,7 @@ class OptionalValue:
         self.components = components
 
     def copy(self) -> OptionalValue:
-        """The value itself, which never changes."""
+        """Returns the value itself, which never changes."""
         return self
 
 

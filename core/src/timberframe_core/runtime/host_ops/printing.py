@@ -19,7 +19,7 @@ class _Count:
         self._lock = threading.Lock()
 
     def below(self, limit: int) -> bool:
-        """Whether it may print once more."""
+        """Returns whether it may print once more."""
         with self._lock:
             self._printed += 1
             return self._printed <= limit

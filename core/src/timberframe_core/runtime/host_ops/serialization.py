@@ -17,7 +17,7 @@ def _bytes_of(array: np.ndarray) -> bytes:
 
 
 def _parsed(call: HostCall, text: bytes, dtype: DType, what: str) -> np.ndarray:
-    """The array of a TensorProto; raises where it is damaged or of another dtype."""
+    """Returns the array of a TensorProto; raises where it is damaged or of another dtype."""
     label = f"{call.op} '{call.name}': {what}"
     proto = messages.as_message(text, messages.TensorProto, label)
     found = make_ndarray(proto, label)
@@ -69,7 +69,7 @@ def _deserialize(call: HostCall) -> list[np.ndarray]:
 
 
 def _sparse(call: HostCall, texts: list[bytes], number: int) -> Parts:
-    """The sparse tensor of three strings."""
+    """Returns the sparse tensor of three strings."""
     what = f"sparse tensor {number}"
     indices = _parsed(call, texts[0], int64, f"indices of {what}")
     values = _parsed(call, texts[1], call.attrs["dtype"], f"values of {what}")

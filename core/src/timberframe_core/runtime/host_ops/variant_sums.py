@@ -29,7 +29,7 @@ def _zeros(item: Located) -> Located:
 
 
 def _zero_list(tensors: TensorList) -> TensorList:
-    """Elements that were not set read as zeros; others are made where their shape is unknown."""
+    """Returns elements that were not set read as zeros; others are made where their shape is unknown."""
     items: list[Element] = [None] * len(tensors)
     if not is_static(tensors.element_shape) or tensors.dtype is variant:
         for i, item in tensors.numbered():

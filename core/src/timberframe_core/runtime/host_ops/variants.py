@@ -9,7 +9,7 @@ from timberframe_core.plugin.host_ops import HostCall, host_op
 
 
 def list_variable(name: str) -> str:
-    """The key of a variable whose value is a list, which no device can hold."""
+    """Returns the key of a variable whose value is a list, which no device can hold."""
     return f"list variable {name}"
 
 
@@ -39,7 +39,7 @@ def _read(call: HostCall) -> list[Located]:
 
 
 def _taken(value: np.ndarray) -> list[Located]:
-    """A tensor of lists; a single list by itself."""
+    """Returns a tensor of lists; a single list by itself."""
     return [(value[()] if value.ndim == 0 else value, None)]
 
 

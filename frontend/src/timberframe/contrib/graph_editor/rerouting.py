@@ -13,7 +13,7 @@ __all__ = ["add_control_inputs", "remove_control_inputs", "reroute_ts", "swap_ts
 
 
 def reroute_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
-    """Has the users of each tensor of ts1 use the one of ts0 in its place; returns how many inputs that changed.
+    """Makes the users of each tensor of ts1 use the one of ts0 in its place; returns how many inputs that changed.
 
     can_modify, cannot_modify: operations that alone may be changed, and those that may not.
     """
@@ -51,7 +51,7 @@ def _replace(new: dict[Tensor, Tensor], can_modify: Any, cannot_modify: Any) -> 
 
 
 def add_control_inputs(op: Operation, cops: Any) -> None:
-    """Has an operation wait for others, too."""
+    """Makes an operation wait for others, too."""
     (op,) = make_list_of_op([op])
     added = make_list_of_op(cops if isinstance(cops, list | tuple | set) else [cops])
     known = [c for c in added if c in op.control_inputs]
@@ -63,7 +63,7 @@ def add_control_inputs(op: Operation, cops: Any) -> None:
 
 
 def remove_control_inputs(op: Operation, cops: Any) -> None:
-    """Has an operation wait for some no longer."""
+    """Makes an operation wait for some no longer."""
     (op,) = make_list_of_op([op])
     removed = make_list_of_op(cops if isinstance(cops, list | tuple | set) else [cops])
     for c in removed:

@@ -94,7 +94,7 @@ def copy_with_input_replacements(
 def _copied(
     graph: Graph, op: Operation, copies: dict[Tensor, Tensor], waits: dict[Operation, Operation], name: str
 ) -> Operation:
-    """A copy of an operation that waits for the copies that there are of what it waited for."""
+    """Returns a copy of an operation that waits for the copies that there are of what it waited for."""
     before = op.control_inputs
     op.control_inputs = tuple(c for c in before if c in waits)
     try:

@@ -25,7 +25,7 @@ LAYOUTS = ("NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW")
 
 
 def _get_renamed(getter: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
-    """A getter of variables that gives them the names of this package and makes them the model's."""
+    """Returns a getter of variables that gives them the names of this package and makes them the model's."""
     scope, separator, last = name.rpartition("/")
     made = getter(f"{scope}{separator}{_NAMES.get(last, last)}", *args, **kwargs)
     add_model_variable(made)
@@ -40,7 +40,7 @@ def opened_scope(scope: Any, default: str, inputs: Any, reuse: Any) -> Iterator[
 
 
 def called(layer: Layer, inputs: Any, collections: Any, **arguments: Any) -> Any:
-    """A layer's outputs; its variables join collections, all or by their names here."""
+    """Returns a layer's outputs; its variables join collections, all or by their names here."""
     outputs = layer(convert_to_tensor(inputs), **arguments)
     for variable in layer.variables if collections else ():
         names = get_variable_collections(collections, variable.op.name.rpartition("/")[2])
@@ -57,7 +57,7 @@ def finished(outputs: Any, normalizer: Any, parameters: Any, activation: Any, co
 
 
 def layout(data_format: str | None) -> str:
-    """The name in `tf.layers` of an order of axes."""
+    """Returns the name in `tf.layers` of an order of axes."""
     if data_format is not None and data_format not in LAYOUTS:
         raise InvalidArgumentError(
             f"tf.contrib.layers: data_format is {data_format!r}; one of {', '.join(LAYOUTS)} is required"

@@ -102,7 +102,7 @@ conv3d = convolution3d = _convolution("convolution3d", 3)
 
 
 def _transposed(name: str, kind: Any, default_scope: str, default_layout: str) -> Callable[..., Any]:
-    """A transposed convolution by a layer of `tf.layers`."""
+    """Returns a transposed convolution by a layer of `tf.layers`."""
 
     def convolve(
         inputs: Any,

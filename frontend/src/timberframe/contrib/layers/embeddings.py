@@ -31,7 +31,7 @@ def embed_sequence(
     scope: Any = None,
     reuse: Any = None,
 ) -> Any:
-    """The rows of the variable `embeddings` [vocab_size, embed_dim], in scope `EmbedSequence`, that ids name.
+    """Returns the rows of the variable `embeddings` [vocab_size, embed_dim], in scope `EmbedSequence`, that ids name.
 
     ids: [batch, time] of integers; the result is [batch, time, embed_dim]. With reuse vocab_size and embed_dim may be
     left out. unique is TensorFlow's and changes nothing.
@@ -57,7 +57,8 @@ def bow_encoder(
     scope: Any = None,
     reuse: Any = None,
 ) -> Any:
-    """The mean of the rows of `embeddings` that each example's ids name, [batch, embed_dim], in scope `BowEncoder`.
+    """Returns the mean of the rows of `embeddings` that each example's ids name, [batch,
+    embed_dim], in scope `BowEncoder`.
 
     ids: [batch, length] of integers, or a SparseTensor of them. sparse_lookup: whether ids that are -1 are left out;
     without it they must all be rows.

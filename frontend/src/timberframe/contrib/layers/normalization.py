@@ -108,7 +108,7 @@ class _BatchNorm(BatchNormalization):
 
 
 def _names(collections: Any) -> list[str]:
-    """The names of no, one or several collections."""
+    """Returns the names of no, one or several collections."""
     return [collections] if isinstance(collections, str) else list(collections or [])
 
 
@@ -149,7 +149,7 @@ def layer_norm(
 def _beta_and_gamma(
     sizes: Sequence[Any], dtype: Any, center: bool, scale: bool, initializers: Any, collections: Any, trainable: bool
 ) -> list[Any]:
-    """The variables `beta` and `gamma`, None for one that is not wanted."""
+    """Returns the variables `beta` and `gamma`, None for one that is not wanted."""
     given = initializers or {}
     return [
         model_variable(

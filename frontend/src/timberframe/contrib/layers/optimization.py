@@ -50,7 +50,7 @@ def optimize_loss(
     colocate_gradients_with_ops: bool = False,
     increment_global_step: bool = True,
 ) -> Tensor:
-    """The loss, whose evaluation makes a training step.
+    """Returns the loss, whose evaluation makes a training step.
 
     global_step: the global one if None. learning_rate: a number, for which there is the variable `learning_rate`, or a
     scalar tensor; learning_rate_decay_fn(rate, global_step) makes another one of it. optimizer: a name of
@@ -147,7 +147,7 @@ def _clipped(pairs: list[Any], clip: Any) -> list[Any]:
 
 
 def _write(wanted: Sequence[str], loss: Any, rate: Any, pairs: Sequence[Any]) -> None:
-    """The summaries of a step."""
+    """Writes the summaries of a step."""
     if "loss" in wanted:
         summary.scalar("loss", loss)
     if "learning_rate" in wanted and rate is not None:

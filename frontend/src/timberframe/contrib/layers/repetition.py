@@ -10,7 +10,7 @@ from timberframe_core.errors import InvalidArgumentError
 
 
 def repeat(inputs: Any, repetitions: int, layer: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """A layer called so many times on its own output, with the same arguments; scopes are numbered from 1."""
+    """Returns a layer called so many times on its own output, with the same arguments; scopes are numbered from 1."""
     scope = kwargs.pop("scope", None)
     with variable_scope(scope, "Repeat", [inputs]):
         outputs = inputs
@@ -21,7 +21,7 @@ def repeat(inputs: Any, repetitions: int, layer: Callable[..., Any], *args: Any,
 
 
 def stack(inputs: Any, layer: Callable[..., Any], stack_args: Sequence[Any], **kwargs: Any) -> Any:
-    """A layer function called again and again on its own output, each time with the next of stack_args."""
+    """Returns a layer function called again and again on its own output, each time with the next of stack_args."""
     scope, reuse = kwargs.pop("scope", None), kwargs.pop("reuse", None)
     if not stack_args:
         raise InvalidArgumentError("tf.contrib.layers.stack: stack_args is empty; one at least is required")
@@ -35,6 +35,6 @@ def stack(inputs: Any, layer: Callable[..., Any], stack_args: Sequence[Any], **k
 
 
 def _name(layer: Any) -> str:
-    """The name of a function, or of the one that a partial of it calls."""
+    """Returns the name of a function, or of the one that a partial of it calls."""
     function = layer if hasattr(layer, "__name__") else getattr(layer, "func", None)
     return str(getattr(function, "__name__", "layer"))

@@ -16,7 +16,7 @@ from timberframe_core.graph.apply import convert_to_tensor
 
 
 def summarize_tensor(tensor: Any, tag: str | None = None) -> Any:
-    """A scalar summary of a scalar, a histogram of any other numbers, and None for strings and bools."""
+    """Returns a scalar summary of a scalar, a histogram of any other numbers, and None for strings and bools."""
     if tensor.dtype.base_dtype.name in ("string", "bool"):
         return None
     write = summary.scalar if tensor.shape.ndims == 0 else summary.histogram
@@ -24,12 +24,14 @@ def summarize_tensor(tensor: Any, tag: str | None = None) -> Any:
 
 
 def summarize_tensors(tensors: Sequence[Any], summarizer: Callable[[Any], Any] = summarize_tensor) -> list[Any]:
-    """A summary of each tensor."""
+    """Returns a summary of each tensor."""
     return [summarizer(tensor) for tensor in tensors]
 
 
 def summarize_activation(op: Any) -> Any:
-    """A histogram of a layer's outputs; of rectifiers also how many of their inputs are below 0, and above 6."""
+    """Returns a histogram of a layer's outputs; of rectifiers also how many of their inputs
+    are below 0, and above 6.
+    """
     name = op.op.name
     if op.op.type in ("Relu", "Softplus", "Relu6"):
         summary.scalar(f"{name}/zeros", _part(less, op.op.inputs[0], 0.0))
@@ -45,7 +47,7 @@ def _part(compare: Callable[..., Any], x: Any, limit: float) -> Any:
 def summarize_collection(
     collection: str, name_filter: str | None = None, summarizer: Callable[[Any], Any] = summarize_tensor
 ) -> list[Any]:
-    """A summary of each tensor of a collection; name_filter: a regular expression that its name begins with."""
+    """Returns a summary of each tensor of a collection; name_filter: a regular expression that its name begins with."""
     found = get_collection(collection)
     return summarize_tensors(
         [t for t in found if name_filter is None or re.match(name_filter, t.op.name)], summarizer

@@ -29,23 +29,23 @@ def collect_named_outputs(collections: Any, alias: str, outputs: Any) -> Any:
 
 
 def append_tensor_alias(tensor: Any, alias: str) -> Any:
-    """A tensor, with one more name for `convert_collection_to_dict`. A slash at the end of it is left out."""
+    """Returns a tensor, with one more name for `convert_collection_to_dict`. A slash at the end of it is left out."""
     tensor.aliases = [*getattr(tensor, "aliases", ()), alias.removesuffix("/")]
     return tensor
 
 
 def get_tensor_aliases(tensor: Any) -> list[str]:
-    """The names that `append_tensor_alias` gave a tensor, or else its operation's name."""
+    """Returns the names that `append_tensor_alias` gave a tensor, or else its operation's name."""
     return list(getattr(tensor, "aliases", ())) or [tensor.name.removesuffix(":0")]
 
 
 def gather_tensors_aliases(tensors: Sequence[Any]) -> list[str]:
-    """The names of several tensors, one after the other."""
+    """Returns the names of several tensors, one after the other."""
     return [alias for tensor in tensors for alias in get_tensor_aliases(tensor)]
 
 
 def convert_collection_to_dict(collection: str, clear_collection: bool = False) -> OrderedDict[str, Any]:
-    """The tensors of a collection by their names. clear_collection: whether it is empty afterwards."""
+    """Returns the tensors of a collection by their names. clear_collection: whether it is empty afterwards."""
     from timberframe_core.graph.graph import get_default_graph
 
     found = OrderedDict((alias, t) for t in get_collection(collection) for alias in get_tensor_aliases(t))
@@ -55,14 +55,16 @@ def convert_collection_to_dict(collection: str, clear_collection: bool = False) 
 
 
 def get_variable_collections(variables_collections: Any, name: str) -> Any:
-    """The collections for the variable of this name: all of a list, or those that a mapping has for the name."""
+    """Returns the collections for the variable of this name: all of a list, or those that a
+    mapping has for the name.
+    """
     if isinstance(variables_collections, Mapping):
         return variables_collections.get(name)
     return variables_collections
 
 
 def constant_value(value_or_tensor_or_var: Any, dtype: Any = None) -> Any:
-    """A value that is known now, None for tensors that are not. dtype: what a value must be an instance of."""
+    """Returns a value that is known now, None for tensors that are not. dtype: what a value must be an instance of."""
     if value_or_tensor_or_var is None:
         raise InvalidArgumentError("constant_value: the value is None; a value, a tensor or a variable is required")
     if not _is_tensor(value_or_tensor_or_var):
@@ -76,24 +78,24 @@ def constant_value(value_or_tensor_or_var: Any, dtype: Any = None) -> Any:
 
 
 def static_cond(pred: Any, fn1: Any, fn2: Any) -> Any:
-    """What fn1 returns where a Python bool is true, and fn2 otherwise."""
+    """Returns what fn1 returns where a Python bool is true, and fn2 otherwise."""
     if not callable(fn1) or not callable(fn2):
         raise InvalidArgumentError("static_cond: fn1 or fn2 is not callable; both must be functions")
     return fn1() if pred else fn2()
 
 
 def first_dimension(shape: Any, min_rank: int = 1) -> int | None:
-    """The size of the first axis; min_rank: how many axes there must be at least."""
+    """Returns the size of the first axis; min_rank: how many axes there must be at least."""
     return _size(shape, 0, min_rank)
 
 
 def last_dimension(shape: Any, min_rank: int = 1) -> int | None:
-    """The size of the last axis; min_rank: how many axes there must be at least."""
+    """Returns the size of the last axis; min_rank: how many axes there must be at least."""
     return _size(shape, -1, min_rank)
 
 
 def channel_dimension(shape: Any, data_format: str, min_rank: int = 1) -> int | None:
-    """The number of channels: of axis 1 where data_format begins with NC, otherwise of the last one."""
+    """Returns the number of channels: of axis 1 where data_format begins with NC, otherwise of the last one."""
     return _size(shape, 1 if data_format.startswith("NC") else -1, min_rank)
 
 

@@ -58,12 +58,12 @@ xavier_initializer_conv2d = xavier_initializer
 
 
 def l1_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], Any]:
-    """A function of weights: scale times the sum of their magnitudes; None for scale 0."""
+    """Returns a function of weights: scale times the sum of their magnitudes; None for scale 0."""
     return _regularizer("l1_regularizer", scale, scope, lambda w: apply_op("Sum", [apply_op("Abs", [w]), _axes(w)]))
 
 
 def l2_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], Any]:
-    """A function of weights: scale times half the sum of their squares; None for scale 0."""
+    """Returns a function of weights: scale times half the sum of their squares; None for scale 0."""
     return _regularizer("l2_regularizer", scale, scope, lambda w: apply_op("L2Loss", [w]))
 
 
@@ -85,12 +85,12 @@ def _regularizer(name: str, scale: float, scope: str | None, norm: Callable[[Any
 
 
 def l1_l2_regularizer(scale_l1: float = 1.0, scale_l2: float = 1.0, scope: str | None = None) -> Callable[[Any], Any]:
-    """The sum of `l1_regularizer` and `l2_regularizer`."""
+    """Returns the sum of `l1_regularizer` and `l2_regularizer`."""
     return sum_regularizer([l1_regularizer(scale_l1), l2_regularizer(scale_l2)], scope)
 
 
 def sum_regularizer(regularizer_list: Sequence[Any], scope: str | None = None) -> Callable[[Any], Any]:
-    """A function of weights: the sum of several regularizers; those that are None are left out."""
+    """Returns a function of weights: the sum of several regularizers; those that are None are left out."""
     given = [r for r in regularizer_list if r is not None]
 
     def regularize(weights: Any) -> Any:
@@ -102,7 +102,9 @@ def sum_regularizer(regularizer_list: Sequence[Any], scope: str | None = None) -
 
 
 def apply_regularization(regularizer: Callable[[Any], Any], weights_list: Sequence[Any] | None = None) -> Any:
-    """The sum of a regularizer over variables (GraphKeys.WEIGHTS for None), added to the regularization losses."""
+    """Returns the sum of a regularizer over variables (GraphKeys.WEIGHTS for None), added to
+    the regularization losses.
+    """
     weights = get_collection(GraphKeys.WEIGHTS) if weights_list is None else list(weights_list)
     with name_scope("get_regularization_penalty"):
         losses = [x for x in (regularizer(w) for w in weights) if x is not None]

@@ -27,7 +27,7 @@ def rnn_decoder(
     loop_function: Callable[[Any, int], Any] | None = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """A cell called once for each of a list of inputs: the list of its outputs, and its last state.
+    """Returns a cell called once for each of a list of inputs: the list of its outputs, and its last state.
 
     loop_function(output, index): makes the inputs after the first from the output before. The variables are in scope
     `rnn_decoder`, unless `scope` says another.
@@ -83,7 +83,7 @@ def check_projection(function: str, projection: Any, symbols: int, dtype: Any) -
 
 
 def best_symbol(embedding: Any, projection: Any, updates: bool) -> Callable[[Any, int], Any]:
-    """A loop function: the row of an embedding for the best symbol of an output; updates: with a gradient."""
+    """Returns a loop function: the row of an embedding for the best symbol of an output; updates: with a gradient."""
 
     def following(output: Any, _: int) -> Any:
         scores: Any = output if projection is None else xw_plus_b(output, projection[0], projection[1])

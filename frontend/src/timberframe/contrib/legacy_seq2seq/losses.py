@@ -22,7 +22,7 @@ def sequence_loss_by_example(
     softmax_loss_function: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """The weighted cross entropy of each sequence, [batch].
+    """Returns the weighted cross entropy of each sequence, [batch].
 
     logits: for each step [batch, classes]. targets: for each the right classes, [batch]. weights: for each [batch];
     average_across_timesteps: the sum of the losses is divided by that of the weights.
@@ -59,7 +59,7 @@ def sequence_loss(
     softmax_loss_function: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """The sum of `sequence_loss_by_example`, with average_across_batch divided by the number of sequences."""
+    """Returns the sum of `sequence_loss_by_example`, with average_across_batch divided by the number of sequences."""
     with name_scope(name, "sequence_loss"):
         losses: Any = sequence_loss_by_example(
             logits, targets, weights, average_across_timesteps, softmax_loss_function

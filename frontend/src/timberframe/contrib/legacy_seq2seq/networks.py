@@ -32,7 +32,9 @@ _Decoder = Callable[[bool, bool], tuple[list[Any], Any]]
 def basic_rnn_seq2seq(
     encoder_inputs: Sequence[Any], decoder_inputs: Sequence[Any], cell: Any, dtype: Any = float32, scope: Any = None
 ) -> tuple[list[Any], Any]:
-    """A copy of a cell reads the encoder's inputs, and `rnn_decoder` goes on with the cell: outputs and last state."""
+    """Makes a copy of a cell read the encoder's inputs, and `rnn_decoder` goes on with the
+    cell: outputs and last state.
+    """
     with variable_scope(scope or "basic_rnn_seq2seq"):
         _, state = static_rnn(copy.deepcopy(cell), encoder_inputs, dtype=dtype)
         return rnn_decoder(decoder_inputs, state, cell)
@@ -66,7 +68,7 @@ def embedding_rnn_seq2seq(
     dtype: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """A copy of a cell reads embedded symbols, and `embedding_rnn_decoder` goes on: outputs and last state.
+    """Makes a copy of a cell read embedded symbols, and `embedding_rnn_decoder` goes on: outputs and last state.
 
     The inputs are numbers [batch]. Without output_projection the outputs are [batch, num_decoder_symbols], of an
     `OutputProjectionWrapper`, else the cell's. feed_previous: a bool, or a scalar tensor that decides in each run; then
@@ -230,7 +232,7 @@ def model_with_buckets(
     per_example_loss: bool = False,
     name: str | None = None,
 ) -> tuple[list[Any], list[Any]]:
-    """A network for each of several pairs of lengths, all with the same variables: outputs and losses of each.
+    """Returns a network for each of several pairs of lengths, all with the same variables: outputs and losses of each.
 
     buckets: numbers of steps of inputs and of outputs, the longest ones last. seq2seq(encoder_inputs, decoder_inputs):
     returns outputs and states. The losses are those of `sequence_loss`; with per_example_loss, [batch], those of

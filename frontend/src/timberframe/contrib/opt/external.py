@@ -118,11 +118,11 @@ class ExternalOptimizerInterface:
         step_callback: Callable[..., Any] | None,
         optimizer_kwargs: dict[str, Any],
     ) -> Any:
-        """The vector where loss_grad_func's first result, its second being the gradient, is least."""
+        """Returns the vector where loss_grad_func's first result, its second being the gradient, is least."""
         raise NotImplementedError(f"{self._kind} has no _minimize; classes of optimizers define it")
 
     def _with_slopes(self, y: Any, what: str) -> tuple[Any, list[Any]]:
-        """A scalar and its gradients, zeros for variables on which it does not depend."""
+        """Returns a scalar and its gradients, zeros for variables on which it does not depend."""
         y = convert_to_tensor(y)
         if y.static_shape not in (None, ()):
             raise InvalidArgumentError(
@@ -134,7 +134,7 @@ class ExternalOptimizerInterface:
         ]
 
     def _bounds(self, given: Mapping[Any, Any]) -> list[tuple[float, float]]:
-        """The bounds of all elements of the vector."""
+        """Returns the bounds of all elements of the vector."""
         pairs: list[tuple[float, float]] = []
         for variable in self._vars:
             low, high = given.get(variable, (-np.inf, np.inf))
@@ -150,7 +150,7 @@ class ExternalOptimizerInterface:
         return pairs
 
     def _unpacked(self, vector: Any) -> list[Any]:
-        """The values of the variables in a vector."""
+        """Returns the values of the variables in a vector."""
         parts = np.split(np.asarray(vector), np.cumsum(self._sizes)[:-1])
         return [
             part.reshape(v.shape.as_list()).astype(v.dtype.base_dtype.as_numpy_dtype)

@@ -35,13 +35,15 @@ class MovingAverageOptimizer(Optimizer):
         self._swapped: dict[Any, Any] = {}
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
-        """The pairs that the optimizer computes."""
+        """Returns the pairs that the optimizer computes."""
         return self._optimizer.compute_gradients(*args, **kwargs)
 
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
     ) -> Operation:
-        """An operation that takes the optimizer's step and updates the averages of the variables that it changes."""
+        """Returns an operation that takes the optimizer's step and updates the averages of the
+        variables that it changes.
+        """
         pairs = list(grads_and_vars)
         step = self._optimizer.apply_gradients(pairs, global_step, name)
         variables = [variable for gradient, variable in pairs if gradient is not None]
@@ -53,7 +55,8 @@ class MovingAverageOptimizer(Optimizer):
         return group(step, update, name="train_with_avg")
 
     def swapping_saver(self, var_list: VarList = None, name: str = "swapping_saver", **kwargs: Any) -> Saver:
-        """A saver that saves averages under the names of their variables and the variables under those of the averages.
+        """Returns a saver that saves averages under the names of their variables and the variables
+        under those of the averages.
 
         It restores them so, too. var_list: by default all global variables. kwargs: for `tf.train.Saver`. Raises
         WrongStateError before `minimize` or `apply_gradients`, which make the averages.
@@ -72,13 +75,13 @@ class MovingAverageOptimizer(Optimizer):
         return self._swapped.get(variable, variable)
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """A slot of the optimizer."""
+        """Returns a slot of the optimizer."""
         return self._optimizer.get_slot(*args, **kwargs)
 
     def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
-        """The names of the optimizer's slots."""
+        """Returns the names of the optimizer's slots."""
         return self._optimizer.get_slot_names(*args, **kwargs)
 
     def variables(self) -> list[Any]:
-        """The optimizer's own variables; the averages are none of them."""
+        """Returns the optimizer's own variables; the averages are none of them."""
         return self._optimizer.variables()

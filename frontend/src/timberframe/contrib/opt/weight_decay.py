@@ -99,12 +99,12 @@ class DecoupledWeightDecayExtension(Optimizer):
         return not self._decay_var_list or any(v is variable for v in self._decay_var_list)
 
     def _decay_of(self, variable: Any) -> Any:
-        """The weight decay as a factor of a variable: in its dtype where it is a tensor."""
+        """Returns the weight decay as a factor of a variable: in its dtype where it is a tensor."""
         return as_dtype_of(self._decay_now, variable) if is_tensor(self._decay_now) else self._decay_now
 
 
 def extend_with_decoupled_weight_decay(base_optimizer: type[Optimizer]) -> type[DecoupledWeightDecayExtension]:
-    """A class of optimizers that step as `base_optimizer` does, with weight decay, its first argument."""
+    """Returns a class of optimizers that step as `base_optimizer` does, with weight decay, its first argument."""
     bases = (DecoupledWeightDecayExtension, base_optimizer)
     doc = f"{base_optimizer.__name__} with weight decay; see DecoupledWeightDecayExtension."
     return type("OptimizerWithDecoupledWeightDecay", bases, {"__doc__": doc})

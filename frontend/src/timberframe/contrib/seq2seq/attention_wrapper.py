@@ -35,7 +35,9 @@ class AttentionWrapperState(NamedTuple):
     attention_state: Any
 
     def clone(self, **kwargs: Any) -> AttentionWrapperState:
-        """The state with other parts, those given by name; they must have the shapes of those that they replace."""
+        """Returns the state with other parts, those given by name; they must have the shapes
+        of those that they replace.
+        """
 
         def checked(old: Any, new: Any) -> Any:
             if isinstance(old, TensorArray) or isinstance(new, TensorArray):
@@ -100,7 +102,7 @@ class AttentionWrapper(RNNCell):
             self._initial_cell_state = self._checked(given, shape(nest.flatten(given)[-1])[0], "initial_cell_state")
 
     def _layers(self, sizes: Any, given: Any, dtype: Any) -> Sequence[Any]:
-        """The attention layer of each mechanism, None where it has none."""
+        """Returns the attention layer of each mechanism, None where it has none."""
         if sizes is not None and given is not None:
             raise InvalidArgumentError(
                 "AttentionWrapper: attention_layer_size and attention_layer are given; give one of them"
@@ -130,7 +132,7 @@ class AttentionWrapper(RNNCell):
         return total
 
     def _checked(self, state: Any, batch_size: Any, what: str) -> Any:
-        """A cell's state, checked in the run to have as many rows as the memories."""
+        """Returns a cell's state, checked in the run to have as many rows as the memories."""
         checks = [
             assert_equal(
                 batch_size,
@@ -144,7 +146,7 @@ class AttentionWrapper(RNNCell):
             return nest.map_structure(lambda s: identity(s, name="checked_cell_state"), state)
 
     def _of_each(self, parts: Any) -> Any:
-        """A part for each mechanism: a tuple, or the part of the only one."""
+        """Returns a part for each mechanism: a tuple, or the part of the only one."""
         parts = tuple(parts)
         return parts if self._is_multi else parts[0]
 
@@ -191,7 +193,7 @@ class AttentionWrapper(RNNCell):
             )
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, AttentionWrapperState]:
-        """The attention, or the cell's output, and the next state."""
+        """Returns the attention, or the cell's output, and the next state."""
         if not isinstance(state, AttentionWrapperState):
             raise InvalidTypeError(
                 f"AttentionWrapper: state is {state!r}; an AttentionWrapperState, which zero_state gives, is required"

@@ -71,14 +71,14 @@ class BasicDecoder(Decoder):
 
 
 def checked_layer(decoder: str, layer: Any) -> Layer | None:
-    """The output layer of a decoder; InvalidTypeError for what is none."""
+    """Returns the output layer of a decoder; InvalidTypeError for what is none."""
     if layer is not None and not isinstance(layer, Layer):
         raise InvalidTypeError(f"{decoder}: output_layer is {layer!r}; a tf.layers.Layer is required")
     return layer
 
 
 def output_size_of(cell: Any, layer: Layer | None) -> Any:
-    """The sizes of a cell's outputs after an output layer, without the batch."""
+    """Returns the sizes of a cell's outputs after an output layer, without the batch."""
 
     def after_layer(size: Any) -> Any:
         shape = TensorShape([None]).concatenate(TensorShape([size] if isinstance(size, int) else size))

@@ -25,7 +25,7 @@ def only_end_after_end(log_probs: Any, end_token: Any, finished: Tensor) -> Any:
 
 
 def lengths_after(lengths: Tensor, finished: Tensor, end_token: Any, classes: Any) -> Any:
-    """The length of each continuation [batch, beams, classes]: end_token does not count."""
+    """Returns the length of each continuation [batch, beams, classes]: end_token does not count."""
     added = one_hot(end_token, classes, 0, 1, dtype=int64)
     going_on = cast(apply_op("LogicalNot", [finished]), int64)
     new: Any = expand_dims(going_on, 2)
@@ -35,7 +35,7 @@ def lengths_after(lengths: Tensor, finished: Tensor, end_token: Any, classes: An
 def scores(
     log_probs: Any, lengths: Tensor, length_weight: Any, coverage_weight: Any, finished: Tensor, watched: Any
 ) -> Any:
-    """What continuations are chosen by.
+    """Returns what continuations are chosen by.
 
     The logarithm of the probability over ((5 + length) / 6) ** length_weight; for finished beams more for what they
     watched of the memory. watched: [batch, beams, memory], the sums of a beam's weights.
@@ -54,7 +54,9 @@ def scores(
 
 
 def attention_weights(state: Any, coverage_weight: Any) -> Any:
-    """The weights of the memory in a cell's state, the mean of all that it has; None without a coverage penalty."""
+    """Returns the weights of the memory in a cell's state, the mean of all that it has; None
+    without a coverage penalty.
+    """
     if _is_zero(coverage_weight):
         return None
     found = _weights_in(state)

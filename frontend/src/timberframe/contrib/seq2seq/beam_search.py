@@ -140,7 +140,7 @@ class BeamSearchDecoder(Decoder):
         return FinalBeamSearchDecoderOutput(ids, outputs), final_state
 
     def _reordered(self, x: Any, parents: Tensor, lengths: Tensor) -> Any:
-        """An array of the state as a tensor [time, batch * beams, ...] in which each beam has its own way."""
+        """Returns an array of the state as a tensor [time, batch * beams, ...] in which each beam has its own way."""
         if not isinstance(x, TensorArray) or not x.element_shape.ndims:
             return x
         values = x.stack()
@@ -189,7 +189,7 @@ class BeamSearchDecoder(Decoder):
         return output, after, following, after.finished
 
     def _chosen(self, logits: Tensor, cell_state: Any, before: Any) -> tuple[Any, Any]:
-        """The best continuations of all beams, and the state after them."""
+        """Returns the best continuations of all beams, and the state after them."""
         finished = before.finished
         own = beam_scores.only_end_after_end(log_softmax(logits), self._end_token, finished)
         total = apply_op("ExpandDims", [before.log_probs, 2]) + own
@@ -223,7 +223,7 @@ class BeamSearchDecoder(Decoder):
         return BeamSearchDecoderOutput(best, ids, parents), state
 
     def _followed(self, x: Any, parents: Tensor) -> Any:
-        """A part of the state for the beams from which the chosen continuations came."""
+        """Returns a part of the state for the beams from which the chosen continuations came."""
         if isinstance(x, TensorArray) or x.shape.ndims == 0:
             return x
         result = batch_gather(x, parents)

@@ -21,7 +21,7 @@ from timberframe_core.shapes import format_shape
 
 
 def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
-    """Each row `multiplier` times, one after the other. t: tensors [batch, ...], one or a structure of them."""
+    """Returns each row `multiplier` times, one after the other. t: tensors [batch, ...], one or a structure of them."""
     with name_scope(name, "tile_batch"):
         return nest.map_structure(lambda x: _tiled(convert_to_tensor(x), multiplier), t)
 
@@ -42,7 +42,7 @@ def _tiled(x: Tensor, multiplier: int) -> Tensor:
 def gather_tree(
     step_ids: Any, parent_ids: Any, max_sequence_lengths: Any, end_token: Any, name: str | None = None
 ) -> Tensor:
-    """The whole sequences of a beam search, from the last step of each beam back to the first.
+    """Returns the whole sequences of a beam search, from the last step of each beam back to the first.
 
     step_ids: what each beam chose at each step, [time, batch, beams]. parent_ids: the beam of the step before that it
     went on from, of the same shape. max_sequence_lengths: [batch], the number of steps of each row; the steps after
@@ -90,7 +90,7 @@ def _walked_back(ids: Tensor, parents: Tensor, lengths: Tensor, end: Tensor) -> 
 
 
 def gather_tree_from_array(t: Any, parent_ids: Any, sequence_length: Any) -> Any:
-    """What each beam's way through a search had at each step.
+    """Returns what each beam's way through a search had at each step.
 
     t: values of the beams at each step, [time, batch, beams, ...], a tensor or an array of its steps. parent_ids:
     [time, batch, beams]. sequence_length: [batch, beams]; steps after it have the values that are there.

@@ -63,7 +63,7 @@ class Decoder:
         raise NotImplementedError
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> tuple[Any, Any]:
-        """What is made of all outputs, time first, and of the last state, at the end."""
+        """Returns what is made of all outputs, time first, and of the last state, at the end."""
         raise NotImplementedError
 
 
@@ -101,7 +101,7 @@ def dynamic_decode(
 
 
 def _run(decoder: Decoder, imputes: bool, most: Tensor | None) -> tuple[Any, Any, Any]:
-    """All outputs, time first, the last state, and the lengths."""
+    """Returns all outputs, time first, the last state, and the lengths."""
     finished, inputs, state = decoder.initialize()
     finished = convert_to_tensor(finished)
     inputs, state = _as_tensors(inputs), _as_tensors(state)
@@ -148,7 +148,7 @@ def _as_tensors(structure: Any) -> Any:
 
 
 def _element_shape(batch_size: Any, size: Any) -> TensorShape:
-    """The shape of a step's output; unknown where its size is no shape."""
+    """Returns the shape of a step's output; unknown where its size is no shape."""
     if not isinstance(size, TensorShape | int) or (isinstance(size, TensorShape) and size.ndims is None):
         return TensorShape(None)
     known = get_static_value(convert_to_tensor(batch_size))
@@ -162,7 +162,7 @@ def _all(finished: Tensor) -> Any:
 
 
 def _kept(finished: Tensor, new: Any, old: Any) -> Any:
-    """The new part of a state, for finished sequences the old one; arrays and scalars always move on."""
+    """Returns the new part of a state, for finished sequences the old one; arrays and scalars always move on."""
     if isinstance(new, TensorArray) or new.shape.ndims == 0:
         return new
     new.set_shape(old.static_shape)

@@ -53,7 +53,7 @@ class Helper:
         raise NotImplementedError
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """The samples from a step's outputs."""
+        """Returns the samples from a step's outputs."""
         raise NotImplementedError
 
     def next_inputs(
@@ -155,7 +155,7 @@ class TrainingHelper(_HelperOfRows):
             self._batch_size = _rows(self._lengths)
 
     def _checked(self, lengths: Tensor) -> Any:
-        """The lengths, checked in the run to be at most the number of steps that the inputs have."""
+        """Returns the lengths, checked in the run to be at most the number of steps that the inputs have."""
         most = cast(convert_to_tensor(self._most_steps), lengths.dtype)
         check = assert_less_equal(
             lengths, most, message="TrainingHelper: sequence_length is greater than the number of steps of inputs"
@@ -184,7 +184,7 @@ class TrainingHelper(_HelperOfRows):
             return finished, self._read(0)
 
     def _read(self, time: Any) -> Any:
-        """The inputs of a step; zeros after the last one."""
+        """Returns the inputs of a step; zeros after the last one."""
         index = apply_op("Minimum", [time, self._most_steps])
         return nest.map_structure(lambda array: array.read(index), self._arrays)
 
@@ -272,17 +272,17 @@ class InferenceHelper(_HelperOfRows):
 
 
 def embedding_function(embedding: Any) -> Callable[[Any], Any]:
-    """A function of class numbers: the one given, or look-ups in the table given."""
+    """Returns a function of class numbers: the one given, or look-ups in the table given."""
     return embedding if callable(embedding) else lambda ids: embedding_lookup(embedding, ids)
 
 
 def drawn_classes(logits: Any, seed: int | None) -> Any:
-    """A class for each row of logits, drawn at random; int32."""
+    """Returns a class for each row of logits, drawn at random; int32."""
     return apply_op("Squeeze", [multinomial(logits, 1, seed, output_dtype=int32)], {"squeeze_dims": [1]})
 
 
 def unstacked(steps: Tensor) -> TensorArray:
-    """The steps of a tensor, time first, as an array, with one of zeros after the last.
+    """Returns the steps of a tensor, time first, as an array, with one of zeros after the last.
 
     A decoder reads that one before it sees that all rows are finished. A branch that did not read would keep the loop
     from having its steps as one dense tensor.
@@ -293,7 +293,7 @@ def unstacked(steps: Tensor) -> TensorArray:
 
 
 def vector_of(kind: str, what: str, given: Any) -> Tensor:
-    """Integers, one for each row; InvalidArgumentError for another rank."""
+    """Returns integers, one for each row; InvalidArgumentError for another rank."""
     tensor: Tensor = convert_to_tensor(given, name=what)
     if tensor.shape.ndims not in (None, 1):
         raise InvalidArgumentError(
@@ -303,7 +303,7 @@ def vector_of(kind: str, what: str, given: Any) -> Tensor:
 
 
 def end_token_of(kind: str, given: Any) -> Tensor:
-    """The class that ends a row; InvalidArgumentError for what is no scalar."""
+    """Returns the class that ends a row; InvalidArgumentError for what is no scalar."""
     tensor: Tensor = convert_to_tensor(given, int32, "end_token")
     if tensor.static_shape not in ((), None):
         raise InvalidArgumentError(
@@ -318,7 +318,7 @@ def none_finished(batch_size: Any) -> Any:
 
 
 def _rows(tensor: Tensor) -> Any:
-    """The size of the first axis, an integer where it is known."""
+    """Returns the size of the first axis, an integer where it is known."""
     known = (tensor.static_shape or (None,))[0]
     return shape(tensor)[0] if known is None else known
 

@@ -27,7 +27,7 @@ def sequence_loss(
     softmax_loss_function: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The weighted cross entropy of sequences.
+    """Returns the weighted cross entropy of sequences.
 
     logits: [batch, time, classes]. targets: the right classes, [batch, time]. weights: of each step, [batch, time].
     Along time, and along the batch, the losses are averaged (the sum divided by the sum of the weights), summed (and

@@ -95,7 +95,7 @@ class ScoredAttention(AttentionMechanism):
         return self._alignments_size
 
     def _masked(self, memory: Any) -> Any:
-        """A memory with zeros for the steps that a row does not have."""
+        """Returns a memory with zeros for the steps that a row does not have."""
         if self._lengths is None:
             return memory
         mask = sequence_mask(self._lengths, shape(memory)[1], memory.dtype)
@@ -103,28 +103,30 @@ class ScoredAttention(AttentionMechanism):
         return memory * reshape(mask, apply_op("ConcatV2", [[shape(mask), convert_to_tensor(ones, "int32")], 0]))
 
     def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
-        """The weights before the first step: zeros [batch_size, alignments_size]."""
+        """Returns the weights before the first step: zeros [batch_size, alignments_size]."""
         result = zeros([batch_size, self._alignments_size], dtype)
         result.set_shape([n if isinstance(n, int) else None for n in (batch_size, self._alignments_size)])
         return result
 
     def initial_state(self, batch_size: Any, dtype: Any) -> Any:
-        """The state before the first step: the initial alignments."""
+        """Returns the state before the first step: the initial alignments."""
         return self.initial_alignments(batch_size, dtype)
 
     def score(self, query: Any) -> Any:
-        """How well each step of the memory fits a query [batch, size]: [batch, alignments_size]."""
+        """Returns how well each step of the memory fits a query [batch, size]: [batch, alignments_size]."""
         raise NotImplementedError
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
-        """The alignments for a query, and the next state, which they are."""
+        """Returns the alignments for a query, and the next state, which they are."""
         with variable_scope(None, self._scope):
             scores = self.score(convert_to_tensor(query))
         alignments = self._probability_fn(scores, state)
         return alignments, alignments
 
     def _probability_fn(self, scores: Any, before: Any) -> Any:
-        """Weights made of scores, 0 for steps that a row does not have; classes of programs call it by this name."""
+        """Returns weights made of scores, 0 for steps that a row does not have; classes of
+        programs call it by this name.
+        """
         if self._lengths is not None:
             has = sequence_mask(self._lengths, shape(scores)[1])
             scores = where(has, scores, apply_op("OnesLike", [scores]) * self._masked_score)
@@ -140,7 +142,7 @@ def _check_inner_sizes(kind: str, memory: Tensor) -> None:
 
 
 def _lengths(given: Any, memory: Any) -> Any:
-    """The lengths of a memory's rows, checked in the run: one for each row, all above zero."""
+    """Returns the lengths of a memory's rows, checked in the run: one for each row, all above zero."""
     lengths = convert_to_tensor(given, name="memory_sequence_length")
     first = nest.flatten(memory)[0]
     checks = [

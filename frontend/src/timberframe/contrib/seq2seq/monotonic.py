@@ -33,7 +33,7 @@ def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> Any:
-    """The weights of a memory's steps, which never go back.
+    """Returns the weights of a memory's steps, which never go back.
 
     p_choose_i: [batch, time], the probability of stopping at each step. previous_attention: [batch, time], the weights
     before. mode: "recursive" is exact and takes a loop; "parallel" takes none, and is inexact for long memories and for
@@ -61,7 +61,7 @@ def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> 
 
 
 def _probability(noise: float, seed: int | None, mode: str) -> Probability:
-    """Weights of scores; noise: the deviation of what is added to the scores at random."""
+    """Returns weights of scores; noise: the deviation of what is added to the scores at random."""
 
     def weigh(scores: Any, before: Any) -> Any:
         if noise > 0:
@@ -81,7 +81,7 @@ class _MonotonicAttention(ScoredAttention):
         self._weigh, self._bias = _probability(noise, seed, mode), bias
 
     def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
-        """All weight on the first step, for each row."""
+        """Returns all weight on the first step, for each row."""
         return one_hot(zeros([batch_size], int32), self.alignments_size, dtype=dtype)
 
     def score(self, query: Any) -> Any:

@@ -12,8 +12,8 @@ class DataDecoder(ABC):
 
     @abstractmethod
     def decode(self, data: Any, items: Sequence[str]) -> list[Any]:
-        """The tensors of these items, of a record."""
+        """Returns the tensors of these items, of a record."""
 
     @abstractmethod
     def list_items(self) -> list[str]:
-        """The names of all items."""
+        """Returns the names of all items."""

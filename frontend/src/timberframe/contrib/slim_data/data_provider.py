@@ -16,7 +16,7 @@ class DataProvider:
         self._num_samples = num_samples
 
     def get(self, items: Iterable[str]) -> list[Any]:
-        """The tensors of these items; InvalidArgumentError for one that is not there."""
+        """Returns the tensors of these items; InvalidArgumentError for one that is not there."""
         wanted = list(items)
         unknown = [item for item in wanted if item not in self._items_to_tensors]
         if unknown:
@@ -26,9 +26,9 @@ class DataProvider:
         return [self._items_to_tensors[item] for item in wanted]
 
     def list_items(self) -> list[str]:
-        """The names of all items."""
+        """Returns the names of all items."""
         return list(self._items_to_tensors)
 
     def num_samples(self) -> int | None:
-        """How many samples the data set has."""
+        """Returns how many samples the data set has."""
         return self._num_samples

@@ -53,11 +53,11 @@ class ParallelReader:
         return pair
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
-        """How many records all readers have read."""
+        """Returns how many records all readers have read."""
         return add_n([reader.num_records_produced() for reader in self._readers], name=name)
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
-        """How many files all readers have read to their end."""
+        """Returns how many files all readers have read to their end."""
         return add_n([reader.num_work_units_completed() for reader in self._readers], name=name)
 
 
@@ -103,7 +103,7 @@ def single_pass_read(
 
 
 def get_data_files(data_sources: Any) -> list[str]:
-    """The files that a name, a pattern, or each of several of them names.
+    """Returns the files that a name, a pattern, or each of several of them names.
 
     Raises InvalidArgumentError where a pattern matches none.
     """

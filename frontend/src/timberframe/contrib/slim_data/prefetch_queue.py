@@ -19,7 +19,7 @@ def prefetch_queue(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> QueueBase:
-    """A queue that threads fill with what these tensors, a list or dict, are in each run.
+    """Returns a queue that threads fill with what these tensors, a list or dict, are in each run.
 
     Its `dequeue` gives a list, or a dict of the same names. dynamic_pad: it is a PaddingFIFOQueue, whose elements may
     differ in shape. A queue runner is added.

@@ -37,7 +37,7 @@ class ItemHandler(ABC):
 
     @abstractmethod
     def tensors_to_item(self, keys_to_tensors: Parsed) -> Any:
-        """The item, of the parsed features."""
+        """Returns the item, of the parsed features."""
 
 
 class ItemHandlerCallback(ItemHandler):
@@ -48,7 +48,7 @@ class ItemHandlerCallback(ItemHandler):
         self._func = func
 
     def tensors_to_item(self, keys_to_tensors: Parsed) -> Any:
-        """What the function returns."""
+        """Returns what the function returns."""
         return self._func(keys_to_tensors)
 
 
@@ -62,7 +62,7 @@ class BoundingBox(ItemHandler):
         super().__init__([prefix + side for side in sides])
 
     def tensors_to_item(self, keys_to_tensors: Parsed) -> Any:
-        """The boxes, one a row."""
+        """Returns the boxes, one a row."""
         sides = (keys_to_tensors[key] for key in self.keys)
         rows = [side.values if isinstance(side, sparse_tensor.SparseTensor) else side for side in sides]
         return transpose(stack(rows))
@@ -87,7 +87,7 @@ class Tensor(ItemHandler):
         super().__init__([tensor_key, *self._shape_keys])
 
     def tensors_to_item(self, keys_to_tensors: Parsed) -> Any:
-        """The tensor, dense."""
+        """Returns the tensor, dense."""
         tensor, shape = keys_to_tensors[self._tensor_key], self._shape
         if self._shape_keys:
             shape = concat([reshape(cast(_dense(keys_to_tensors[k]), int64), [-1]) for k in self._shape_keys], 0)
@@ -111,7 +111,7 @@ class LookupTensor(Tensor):
         self._table = table
 
     def tensors_to_item(self, keys_to_tensors: Parsed) -> Any:
-        """The tensor of what the table has."""
+        """Returns the tensor of what the table has."""
         return self._table.lookup(super().tensors_to_item(keys_to_tensors))
 
 
@@ -126,7 +126,7 @@ class BackupHandler(ItemHandler):
         self._handler, self._backup = handler, backup
 
     def tensors_to_item(self, keys_to_tensors: Parsed) -> Any:
-        """The item of the handler that has one."""
+        """Returns the item of the handler that has one."""
         item = self._handler.tensors_to_item(keys_to_tensors)
         return cond(equal(size(item), 0), lambda: self._backup.tensors_to_item(keys_to_tensors), lambda: item)
 
@@ -153,7 +153,7 @@ class SparseTensor(ItemHandler):
         super().__init__([self._indices_key, self._values_key, *([shape_key] if shape_key else [])])
 
     def tensors_to_item(self, keys_to_tensors: Parsed) -> Any:
-        """The sparse tensor."""
+        """Returns the sparse tensor."""
         indices, values = keys_to_tensors[self._indices_key], keys_to_tensors[self._values_key]
         shape = self._shape or indices.dense_shape
         if self._shape_key:
@@ -186,7 +186,7 @@ class Image(ItemHandler):
         super().__init__([self._image_key, self._format_key])
 
     def tensors_to_item(self, keys_to_tensors: Parsed) -> Any:
-        """The picture: height, width and channels."""
+        """Returns the picture: height, width and channels."""
         file, kind = keys_to_tensors[self._image_key], keys_to_tensors[self._format_key]
         if self._repeated:
             return map_fn(lambda each: self._decoded(each, kind), file, dtype=self._dtype)
@@ -216,11 +216,11 @@ class TFExampleDecoder(DataDecoder):
         self._items_to_handlers = items_to_handlers
 
     def list_items(self) -> list[str]:
-        """The names of all items."""
+        """Returns the names of all items."""
         return list(self._items_to_handlers)
 
     def decode(self, data: Any, items: Sequence[str] | None = None) -> list[Any]:
-        """The items of a serialized Example, by default all."""
+        """Returns the items of a serialized Example, by default all."""
         found = parse_single_example(data, self._keys_to_features)
         for key, feature in self._keys_to_features.items():
             if isinstance(feature, FixedLenFeature):

@@ -42,7 +42,7 @@ class BaselineEstimator(Estimator):
 
 
 def _examples(features: Any) -> Any:
-    """How many examples there are, by the first feature."""
+    """Returns how many examples there are, by the first feature."""
     if isinstance(features, Mapping) and not features:
         raise InvalidArgumentError(
             "baseline: there are no features; one is required, which says how many examples there are"

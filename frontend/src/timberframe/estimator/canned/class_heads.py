@@ -50,7 +50,7 @@ class ClassHead(SingleHead):
         return self._in_range(numbers, given, f"must be in label_vocabulary, {self._vocabulary}")
 
     def _in_range(self, numbers: Tensor, given: Tensor, required: str) -> Tensor:
-        """The numbers, in runs where all are those of classes."""
+        """Returns the numbers, in runs where all are those of classes."""
         last = convert_to_tensor(self._classes - 1, numbers.dtype)
         inside = apply_op("Equal", [clip_by_value(numbers, convert_to_tensor(0, numbers.dtype), last), numbers])
         every = apply_op("All", [inside, reduction_axes(inside)])
@@ -59,11 +59,11 @@ class ClassHead(SingleHead):
             return checked
 
     def _names(self, ids: Tensor) -> Tensor:
-        """The names of classes; their numbers as texts without a vocabulary."""
+        """Returns the names of classes; their numbers as texts without a vocabulary."""
         return as_string(ids) if self._vocabulary is None else gather(convert_to_tensor(self._vocabulary), ids)
 
     def exported(self, predictions: Mapping[str, Tensor]) -> dict[str, ExportOutput]:
-        """A classification, and predictions."""
+        """Returns a classification, and predictions."""
         probabilities = predictions["probabilities"]
         numbers = apply_op("Range", [0, self._classes, 1])
         batch = apply_op("StridedSlice", [apply_op("Shape", [probabilities]), [0], [1], [1]], {"shrink_axis_mask": 1})
@@ -92,7 +92,7 @@ class BinaryClassHead(ClassHead):
         self._thresholds = check_thresholds("BinaryClassHead", thresholds)
 
     def predictions(self, logits: Tensor) -> dict[str, Tensor]:
-        """Probabilities and classes."""
+        """Returns probabilities and classes."""
         logistic = apply_op("Sigmoid", [logits])
         two = concat([apply_op("ZerosLike", [logits]), logits], -1)
         ids = expand_dims(apply_op("ArgMax", [two, -1]), -1)
@@ -110,7 +110,7 @@ class BinaryClassHead(ClassHead):
         return numbers
 
     def losses(self, labels: Tensor, logits: Tensor) -> Tensor:
-        """Cross entropies."""
+        """Returns cross entropies."""
         found: Tensor = sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
         return found
 
@@ -131,12 +131,12 @@ class BinaryClassHead(ClassHead):
         }
 
     def exported(self, predictions: Mapping[str, Tensor]) -> dict[str, ExportOutput]:
-        """A regression of the probability, too."""
+        """Returns a regression of the probability, too."""
         return {**super().exported(predictions), "regression": RegressionOutput(predictions["logistic"])}
 
 
 def check_thresholds(owner: str, given: Sequence[float] | None) -> list[float]:
-    """The thresholds as a list; InvalidArgumentError where one is not between 0 and 1."""
+    """Returns the thresholds as a list; InvalidArgumentError where one is not between 0 and 1."""
     found = list(given or ())
     if not all(0 < t < 1 for t in found):
         raise InvalidArgumentError(f"{owner}: thresholds are {found}; numbers between 0 and 1 are required")
@@ -159,7 +159,7 @@ def metrics_at(thresholds: Sequence[float], labels: Any, probabilities: Any, wei
 
 
 def _larger(mean: Pair) -> Pair:
-    """The accuracy of the more frequent class, by the mean of labels."""
+    """Returns the accuracy of the more frequent class, by the mean of labels."""
     value, update = (apply_op("Maximum", [x, apply_op("Sub", [1.0, x])]) for x in mean)
     return value, update
 
@@ -179,7 +179,7 @@ class MultiClassHead(ClassHead):
         super().__init__(n_classes, n_classes, label_vocabulary, weight_column, loss_reduction, loss_fn, name)
 
     def predictions(self, logits: Tensor) -> dict[str, Tensor]:
-        """Probabilities and classes."""
+        """Returns probabilities and classes."""
         ids = expand_dims(apply_op("ArgMax", [logits, -1]), -1)
         return {
             "logits": logits,
@@ -189,7 +189,7 @@ class MultiClassHead(ClassHead):
         }
 
     def labels(self, given: Tensor) -> Tensor:
-        """The numbers of the classes: one integer, or name, for each example."""
+        """Returns the numbers of the classes: one integer, or name, for each example."""
         if self._vocabulary is None and given.dtype is not string and not given.dtype.is_integer:
             raise InvalidArgumentError(
                 f"classifier: labels have dtype {given.dtype.name}; integers are required for {self._classes} classes"
@@ -203,7 +203,7 @@ class MultiClassHead(ClassHead):
         return numbers
 
     def losses(self, labels: Tensor, logits: Tensor) -> Tensor:
-        """Cross entropies."""
+        """Returns cross entropies."""
         each = sparse_softmax_cross_entropy_with_logits(labels=reshape(labels, [-1]), logits=logits)
         return expand_dims(each, -1)
 
@@ -215,7 +215,7 @@ class MultiClassHead(ClassHead):
 def class_head(
     n_classes: int, vocabulary: Sequence[str] | None, weight_column: str | NumericColumn | None, loss_reduction: str
 ) -> Head:
-    """The head of a classifier."""
+    """Returns the head of a classifier."""
     if n_classes < 2:
         raise InvalidArgumentError(f"classifier: n_classes is {n_classes}; 2 or more are required")
     if n_classes == 2:

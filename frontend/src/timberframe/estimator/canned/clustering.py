@@ -69,7 +69,7 @@ class KMeans:
         self._seed, self._retries = random_seed, kmeans_plus_plus_num_retries
 
     def training_graph(self) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
-        """What k-means needs: (all_scores, cluster_idx, scores, initialized, centers, init_op, training_op).
+        """Returns what k-means needs: (all_scores, cluster_idx, scores, initialized, centers, init_op, training_op).
 
         all_scores: the distance of each point to each center. cluster_idx, scores: the nearest center of each point,
         int64, and the distance to it. These are tuples with a tensor for each input. initialized, centers: variables.
@@ -89,12 +89,12 @@ class KMeans:
         return all_scores, nearest, scores, initialized, centers, init, train
 
     def counts(self, centers: Any) -> tuple[Any, Any]:
-        """How many centers there are, and how many there are to be."""
+        """Returns how many centers there are, and how many there are to be."""
         return shape(centers.value())[0], self._count
 
     @staticmethod
     def _variable(name: str) -> Any:
-        """A variable whose shape is known when there are centers."""
+        """Returns a variable whose shape is known when there are centers."""
         return Variable(placeholder_with_default(np.zeros(0, np.float32), None), name=name, validate_shape=False)
 
     def _distances(self, points: Any, centers: Any) -> Any:
@@ -105,7 +105,7 @@ class KMeans:
         return lengths - 2 * products + transpose(reduce_sum(square(centers), 1, keepdims=True))
 
     def _initialization(self, points: list[Any], step: _Step, initialized: Any) -> Any:
-        """The operation that adds centers as long as there are too few."""
+        """Returns the operation that adds centers as long as there are too few."""
         known: Any = shape(step.centers.value())[0]
         remaining = self._count - known
 
@@ -180,7 +180,7 @@ class _Step:
         self.copies = [centers]
 
     def operation(self, points: list[Any], nearest: Sequence[Any], cosine: bool) -> Any:
-        """The operation of a step, with points and their nearest centers."""
+        """Returns the operation of a step, with points and their nearest centers."""
         raise NotImplementedError
 
 
@@ -232,7 +232,7 @@ class _PartStep(_Step):
         return [scatter_add(self._numbers, ids, new), scatter_add(self._moved, ids, shifts)]
 
     def _iteration(self, cosine: bool) -> Any:
-        """Where an iteration is over, takes the centers that its steps moved."""
+        """Returns where an iteration is over, takes the centers that its steps moved."""
         if self._steps == 1:
             return no_op()
 

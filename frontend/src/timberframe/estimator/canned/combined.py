@@ -72,7 +72,7 @@ class DNNLinearCombinedEstimator(Estimator):
 
 
 def _trained(loss: Any, parts: dict[str, tuple[Any, float]]) -> Any:
-    """A training step of each part's variables, by its own optimizer."""
+    """Returns a training step of each part's variables, by its own optimizer."""
     with control_dependencies(get_collection(GraphKeys.UPDATE_OPS)):  # of batch normalization
         steps = [
             optimizer_of(given, rate).minimize(

@@ -38,17 +38,17 @@ class Head(ABC):
 
     @abstractmethod
     def predictions(self, logits: Any) -> dict[Any, Tensor]:
-        """What the model says of each example."""
+        """Returns what the model says of each example."""
 
     @abstractmethod
     def judged(
         self, features: Any, labels: Any, logits: Any, predictions: Mapping[Any, Any], mode: str
     ) -> tuple[Any, dict[str, Pair]]:
-        """The loss, and to evaluate metrics."""
+        """Returns the loss, and to evaluate metrics."""
 
     @abstractmethod
     def exported(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
-        """What exported models give."""
+        """Returns what exported models give."""
 
     def create_estimator_spec(
         self,
@@ -62,7 +62,7 @@ class Head(ABC):
         update_ops: Sequence[Any] | None = None,
         regularization_losses: Sequence[Any] | None = None,
     ) -> EstimatorSpec:
-        """The EstimatorSpec of a mode, for a model_fn.
+        """Returns the EstimatorSpec of a mode, for a model_fn.
 
         To train, one of optimizer, a tf.train.Optimizer, and train_op_fn, a function of the loss that returns a step,
         is required. trainable_variables: those that the optimizer changes, after update_ops. regularization_losses:
@@ -90,7 +90,10 @@ class Head(ABC):
         minimize: Callable[[Any], Any],
         further_losses: Sequence[Any] | None = None,
     ) -> EstimatorSpec:
-        """The EstimatorSpec of a mode. minimize: the training step of a loss. further_losses: added to the head's."""
+        """Returns the EstimatorSpec of a mode.
+
+        minimize: the training step of a loss. further_losses: added to the head's.
+        """
         predictions = self.predictions(logits)
         if mode == ModeKeys.PREDICT:
             return EstimatorSpec(mode, predictions, export_outputs=self.exported(predictions))
@@ -130,7 +133,7 @@ class SingleHead(Head):
 
     @abstractmethod
     def losses(self, labels: Tensor, logits: Tensor) -> Tensor:
-        """The loss of each example."""
+        """Returns the loss of each example."""
 
     @abstractmethod
     def metrics(self, labels: Tensor, predictions: Mapping[str, Tensor], weights: Any) -> dict[str, Pair]:
@@ -139,7 +142,7 @@ class SingleHead(Head):
     def judged(
         self, features: Any, labels: Any, logits: Any, predictions: Mapping[Any, Any], mode: str
     ) -> tuple[Any, dict[str, Pair]]:
-        """The loss, and to evaluate metrics."""
+        """Returns the loss, and to evaluate metrics."""
         truth = self.labels(self.given(labels))
         weights = self._weights(features)
         each = self._losses(features, truth, logits)
@@ -198,13 +201,13 @@ class RegressionHead(SingleHead):
         self._inverse_link = inverse_link_fn
 
     def predictions(self, logits: Tensor) -> dict[str, Tensor]:
-        """The numbers, and where there is a link the logits."""
+        """Returns the numbers, and where there is a link the logits."""
         if self._inverse_link is None:
             return {"predictions": logits}
         return {"predictions": self._inverse_link(logits), "logits": logits}
 
     def labels(self, given: Tensor) -> Tensor:
-        """The true numbers."""
+        """Returns the true numbers."""
         numbers: Tensor = cast(given, float32)
         return numbers
 
@@ -221,6 +224,6 @@ class RegressionHead(SingleHead):
         }
 
     def exported(self, predictions: Mapping[str, Tensor]) -> dict[str, ExportOutput]:
-        """A regression, and predictions."""
+        """Returns a regression, and predictions."""
         value = RegressionOutput(predictions["predictions"])
         return {DEFAULT: value, "regression": value, "predict": PredictOutput(predictions)}

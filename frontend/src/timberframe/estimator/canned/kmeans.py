@@ -83,11 +83,11 @@ class KMeansClustering(Estimator):
         super().__init__(model_fn, model_dir, config)
 
     def predict_cluster_index(self, input_fn: Any) -> Iterator[Any]:
-        """The number of the nearest center of each point."""
+        """Returns the number of the nearest center of each point."""
         return self._predicted(input_fn, self.CLUSTER_INDEX)
 
     def transform(self, input_fn: Any) -> Iterator[Any]:
-        """The distances of each point to all centers; Euclidean ones, not their squares."""
+        """Yields the distances of each point to all centers; Euclidean ones, not their squares."""
         for distances in self._predicted(input_fn, self.ALL_DISTANCES):
             yield distances if self._metric == COSINE_DISTANCE else np.sqrt(np.maximum(distances, 0))
 
@@ -96,11 +96,13 @@ class KMeansClustering(Estimator):
             yield found[key]
 
     def score(self, input_fn: Any) -> Any:
-        """The sum of the distances (their squares, where Euclidean) of the first batch's points to their centers."""
+        """Returns the sum of the distances (their squares, where Euclidean) of the first
+        batch's points to their centers.
+        """
         return self.evaluate(input_fn, steps=1)[self.SCORE]
 
     def cluster_centers(self) -> np.ndarray:
-        """The centers, [num_clusters, dimensions]."""
+        """Returns the centers, [num_clusters, dimensions]."""
         centers: np.ndarray = self.get_variable_value(CLUSTERS_VAR_NAME)
         return centers
 

@@ -34,17 +34,17 @@ _LINEAR_RATE = 0.2
 
 
 def relu(x: Any) -> Any:
-    """The larger of x and 0."""
+    """Returns the larger of x and 0."""
     return apply_op("Relu", [x])
 
 
 def linear_rate(columns: Sequence[FeatureColumn]) -> float:
-    """The learning rate of a linear model."""
+    """Returns the learning rate of a linear model."""
     return min(_LINEAR_RATE, 1 / math.sqrt(len(columns)))
 
 
 def optimizer_of(given: Any, rate: float) -> Any:
-    """The optimizer that is meant: one, a function that makes one, or a name, with this rate."""
+    """Returns the optimizer that is meant: one, a function that makes one, or a name, with this rate."""
     if isinstance(given, str):
         if given not in _OPTIMIZERS:
             raise InvalidArgumentError(f"optimizer is '{given}'; one of {', '.join(_OPTIMIZERS)} is required")
@@ -56,7 +56,7 @@ def optimizer_of(given: Any, rate: float) -> Any:
 
 
 def minimizer(optimizer: Any, rate: float) -> Callable[[Any], Any]:
-    """The function that makes a training step of a loss."""
+    """Returns the function that makes a training step of a loss."""
 
     def minimize(loss: Any) -> Any:
         with control_dependencies(get_collection(GraphKeys.UPDATE_OPS)):  # of batch normalization
@@ -96,7 +96,7 @@ class Network:
         self._input_partitioner = input_partitioner
 
     def logits(self, features: Any, mode: str, size: int) -> Any:
-        """The outputs of the last layer, [batch, size]."""
+        """Returns the outputs of the last layer, [batch, size]."""
         training = mode == ModeKeys.TRAIN
         with variable_scope("dnn"):
             with variable_scope("input_from_feature_columns", partitioner=self._input_partitioner):

@@ -37,7 +37,7 @@ class MultiHead(Head):
         super().__init__(size, "_".join(map(str, names)))
 
     def _parts(self, logits: Any) -> list[Any]:
-        """The logits of each head."""
+        """Returns the logits of each head."""
         if isinstance(logits, Mapping):
             return [self._of(logits, head, "logits") for head in self._heads]
         parts: Any = split(logits, [head.size for head in self._heads], -1)
@@ -51,7 +51,7 @@ class MultiHead(Head):
         return given[head.name]
 
     def predictions(self, logits: Any) -> dict[Any, Tensor]:
-        """Those of all heads, by the names of heads and predictions."""
+        """Returns those of all heads, by the names of heads and predictions."""
         parts = zip(self._heads, self._parts(logits), strict=True)
         return {(head.name, key): value for head, part in parts for key, value in head.predictions(part).items()}
 
@@ -61,7 +61,7 @@ class MultiHead(Head):
     def judged(
         self, features: Any, labels: Any, logits: Any, predictions: Mapping[Any, Any], mode: str
     ) -> tuple[Any, dict[str, Pair]]:
-        """The sum of the losses, and the metrics of all heads."""
+        """Returns the sum of the losses, and the metrics of all heads."""
         parts, found = [], {}
         for head, part, weight in zip(self._heads, self._parts(logits), self._head_weights, strict=True):
             own = self._predictions_of(head, predictions)
@@ -72,7 +72,7 @@ class MultiHead(Head):
         return add_n(parts), found
 
     def exported(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
-        """What each head gives, by the names of heads and outputs; the first head's by default."""
+        """Returns what each head gives, by the names of heads and outputs; the first head's by default."""
         found: dict[str, ExportOutput] = {}
         for head in self._heads:
             for key, output in head.exported(self._predictions_of(head, predictions)).items():

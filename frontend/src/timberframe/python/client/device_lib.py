@@ -27,7 +27,8 @@ class DeviceAttributes(NamedTuple):
 
 
 def list_local_devices(session_config: Any = None) -> list[DeviceAttributes]:
-    """The CPU and the accelerators, which TensorFlow's programs know as GPUs, best first; of a ConfigProto's session.
+    """Returns the CPU and the accelerators, which TensorFlow's programs know as GPUs, best first;
+    of a ConfigProto's session.
 
     A driver for the CPU, such as one of OpenCL, is none of them.
     `tf.device` takes such a name under soft placement.

@@ -23,5 +23,5 @@ class Timeline:
         self._trace = step_stats
 
     def generate_chrome_trace_format(self, show_dataflow: bool = True, show_memory: bool = False) -> str:
-        """The trace as JSON in the Trace Event format. The arguments are TensorFlow's and change nothing."""
+        """Returns the trace as JSON in the Trace Event format. The arguments are TensorFlow's and change nothing."""
         return json.dumps(self._trace)

@@ -13,13 +13,15 @@ from timberframe_sdk import KernelDef, OpDef
 
 
 def accelerator_kernels(device: str) -> list[KernelDef]:
-    """The kernels for a device type whose class is an AcceleratorDevice."""
+    """Returns the kernels for a device type whose class is an AcceleratorDevice."""
     families = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
     return [replace(kernel, device=device) for family in families for kernel in family.KERNELS]
 
 
 def generated_kernels(device: str, op: OpDef) -> list[KernelDef]:
-    """The kernels for a device type that are made of an op's source: for ops that were defined after the others."""
+    """Returns the kernels for a device type that are made of an op's source: for ops that were
+    defined after the others.
+    """
     from timberframe_accelerator.kernels.elementwise import source_kernels
 
     return [replace(kernel, device=device) for kernel in source_kernels(op)]

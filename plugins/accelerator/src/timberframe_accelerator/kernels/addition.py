@@ -55,7 +55,7 @@ def add_n(node: KernelNode) -> Launcher:
 
 
 def _sum_source(sources: Sequence[str], target: str, partial: str, index: str) -> Source:
-    """A kernel that adds tensors of these dtypes in the dtype `partial`."""
+    """Returns a kernel that adds tensors of these dtypes in the dtype `partial`."""
     parameters = ", ".join(f"TF_GLOBAL const tf_storage_{t} *x{k}" for k, t in enumerate(sources))
     terms = " + ".join(f"(tf_value_{partial})tf_load_{t}(x{k}, i)" for k, t in enumerate(sources))
     text = f"""#include <timberframe/accelerator/language.h>

@@ -22,7 +22,7 @@ _FORMATS = {
 
 
 def unsigned(dtype: str) -> str:
-    """The dtype to compute in: of integers the unsigned one, whose results wrap."""
+    """Returns the dtype to compute in: of integers the unsigned one, whose results wrap."""
     return f"u{dtype}" if dtype.startswith("int") else dtype
 
 
@@ -88,7 +88,7 @@ def check_numerics(node: KernelNode) -> Launcher:
 
 
 def _rearranging(node: KernelNode, name: str, size: int) -> Any:
-    """A kernel of rearrange.h on indices of the node's first input."""
+    """Returns a kernel of rearrange.h on indices of the node's first input."""
     device: Any = node.device
     index = node.inputs[0].dtype.name
     return device.function(Source.file("rearrange.h", T="uint8", TINDEX=index, INDEX=index_name(size)), name)

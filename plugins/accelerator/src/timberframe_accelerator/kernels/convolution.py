@@ -49,7 +49,7 @@ class Gathered(ConvolutionStages):
         self, views: tuple[BufferView, BufferView, BufferView], words: list[int], phases: list[tuple[list[int], Any]],
         channels: int, columns: int,
     ) -> None:  # fmt: skip
-        """The launch of tf_convolve. phases: the first six words of each, and its terms."""
+        """Adds the launch of tf_convolve. phases: the first six words of each, and its terms."""
         rows = self.conv.x.shape[0] * max(math.prod(p[3:6]) for p, _ in phases)
         tiles = tiles_for(self.stages.device.limits, self.part, rows, columns)
         tables = [_padded(terms, tiles.depth) for _, terms in phases]
@@ -78,7 +78,7 @@ class Gathered(ConvolutionStages):
         return self.stages.launcher()
 
     def by_input(self) -> Launcher:
-        """The filter, transposed for each tap, and the result's gradient."""
+        """Returns the filter, transposed for each tap, and the result's gradient."""
         w, total = self.windows, self.groups * self.outside
         source = [n.out_size for n in w], total, [1, 1, 1]
         target = [n.size for n in w], self.groups * self.depth, [n.stride for n in w]

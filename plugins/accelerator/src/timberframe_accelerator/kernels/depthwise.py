@@ -49,14 +49,14 @@ class _Taps:
         return cut_depth(pixels, groups, 1, _PART_PIXELS)
 
     def parts_room(self, parts: int) -> tuple[BufferView, str]:
-        """Where the sums of parts lie, and their dtype; the result itself where there is one part."""
+        """Returns where the sums of parts lie, and their dtype; the result itself where there is one part."""
         part = part_type(self.dtype)
         if parts == 1:
             return BufferView(self.stages.result), written_type(self.dtype)
         return self.stages.room(parts * self.taps * self.width, np.dtype(part).itemsize), part
 
     def add_parts(self, parts: int, sums: BufferView) -> None:
-        """The last step of a gradient by the filter."""
+        """Adds the last step of a gradient by the filter."""
         if parts > 1:
             add_parts(self.stages, sums, BufferView(self.stages.result), self.dtype, self.taps * self.width, parts)
 
@@ -76,7 +76,7 @@ class _Depthwise(_Taps):
         return self.device.function(Source.file("depthwise.h", **types, **self.macros), name)
 
     def channels_last(self, view: BufferView, value: Value) -> BufferView:
-        """A tensor in this layout, transposed where it is not."""
+        """Returns a tensor in this layout, transposed where it is not."""
         shape = value.shape
         if not self.conv.channels_first:
             return view
@@ -150,7 +150,7 @@ class _Dilation(_Taps):
         return self.device.function(Source.file("dilation.h", LANES=_LANES, **types), name)
 
     def taps_of_outputs(self) -> BufferView:
-        """The step that finds the tap of each output, and where it writes them."""
+        """Returns the step that finds the tap of each output, and where it writes them."""
         taps = self.stages.room(self.pixels * self.width, 4)
         items, group = self.items(self.pixels, self.width)
         function = self.function("tf_dilation_taps")

@@ -35,13 +35,13 @@ class _Einsum:
         return self.device.function(Source.file("einsum.h", **types), name)
 
     def walk(self, walk: Walk) -> Any:
-        """A walk of einsum.h, without the dimensions of one element."""
+        """Returns a walk of einsum.h, without the dimensions of one element."""
         dims = [(n, s) for n, s in zip(walk.counts, walk.strides, strict=True) if n != 1]
         words = [len(dims), *(word for dim in reversed(dims) for word in dim)]
         return self.device.table(np.array(words, self.index()))
 
     def copy(self, argument: int, copy: Copy) -> tuple[BufferView, np.dtype[Any]]:
-        """Where an operand lies dense, and its dtype there: that of sums where labels of its own are summed."""
+        """Returns where an operand lies dense, and its dtype there: that of sums where labels of its own are summed."""
         count, terms = copy.walk.size, copy.summed.size
         if copy.direct:
             return BufferView(argument), self.dtype
@@ -60,7 +60,7 @@ class _Einsum:
         return view, dtype
 
     def scatter(self, source: BufferView, read: np.dtype[Any], plan: EinsumPlan) -> None:
-        """The dense result goes to its elements of the output."""
+        """Moves the dense result to its elements of the output."""
         assert plan.scatter is not None
         out, size, count = Argument(self.stages.result), self.node.outputs[0].size, plan.scatter.size
         written = written_type(self.dtype)
@@ -71,7 +71,7 @@ class _Einsum:
         self.stages.call(function, *spread(count), source, out, self.walk(plan.scatter), self.index()(count))
 
     def products(self, plan: EinsumPlan, operands: list[tuple[BufferView, np.dtype[Any]]]) -> BufferView:
-        """The products of the dense operands; returns where they lie."""
+        """Returns the products of the dense operands; returns where they lie."""
         (x, x_type), (y, y_type), p = *operands, plan.products
         assert p is not None
         swaps = p.swaps[0] and p.rows > 1, p.swaps[1] and p.columns > 1  # a vector lies the same either way

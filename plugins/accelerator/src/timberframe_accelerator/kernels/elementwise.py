@@ -27,7 +27,7 @@ from timberframe_sdk.elementwise.sources import ALL_TYPES, SHORT_FLOATS, SOURCES
 
 
 def source_kernels(op: OpDef) -> list[KernelDef]:
-    """The kernels that an op's source gives, for any device; none for an op without one."""
+    """Returns the kernels that an op's source gives, for any device; none for an op without one."""
     found, source, types = [], SOURCES.get(op.name), source_types(op)
     if types is not None:
         wide = source is not None and source.needs_float64
@@ -39,7 +39,7 @@ def source_kernels(op: OpDef) -> list[KernelDef]:
 
 
 def can_fuse(node: KernelNode) -> bool:
-    """Whether a node's kernel is the generated one, and its operands broadcast as merged_dims walks them."""
+    """Returns whether a node's kernel is the generated one, and its operands broadcast as merged_dims walks them."""
     device: Any = node.device
     found = device.kernel(node)
     if found is None or found.build is not build_single:  # a vendor's own would not be run
@@ -51,7 +51,7 @@ def can_fuse(node: KernelNode) -> bool:
 
 
 def _broadcasts(node: KernelNode) -> bool:
-    """Whether the operands do: Equal and NotEqual may be asked about shapes that do not."""
+    """Returns whether the operands do: Equal and NotEqual may be asked about shapes that do not."""
     try:
         return node.op not in ("Equal", "NotEqual") or np.broadcast_shapes(*(v.shape for v in node.inputs)) is not None
     except ValueError:
@@ -59,12 +59,12 @@ def _broadcasts(node: KernelNode) -> bool:
 
 
 def _selects_rows(node: KernelNode) -> bool:
-    """Whether a Select's condition chooses rows: a vector along the first dimension, not the last."""
+    """Returns whether a Select's condition chooses rows: a vector along the first dimension, not the last."""
     return node.op == "Select" and 0 < len(node.inputs[0].shape) < len(node.outputs[0].shape)
 
 
 def build_single(node: KernelNode) -> Launcher:
-    """The launcher of one elementwise node."""
+    """Returns the launcher of one elementwise node."""
     if not _broadcasts(node):
         return _answering(node)
     if _selects_rows(node):
@@ -78,7 +78,7 @@ def build_single(node: KernelNode) -> Launcher:
 
 
 def build_checked(node: KernelNode) -> Launcher:
-    """The launcher of an op of integers that has no result for some second operands."""
+    """Returns the launcher of an op of integers that has no result for some second operands."""
     body = _body(node)
     names = {v.id: f"a{i}" for i, v in enumerate(body.inputs)}
     made, bad = checked_expression(node, [names[v.id] for v in node.inputs])
@@ -88,20 +88,20 @@ def build_checked(node: KernelNode) -> Launcher:
 
 
 def _answering(node: KernelNode) -> Launcher:
-    """The launcher of a comparison of tensors whose shapes tell them apart."""
+    """Returns the launcher of a comparison of tensors whose shapes tell them apart."""
     device: Any = node.device
     answer = device.table(np.array(node.op == "NotEqual"))
     return lambda x, y, out: device.copy(answer, out)
 
 
 def _body(node: KernelNode) -> Cluster:
-    """A node as a cluster of its own, each of its operands once."""
+    """Returns a node as a cluster of its own, each of its operands once."""
     inputs = list({v.id: v for v in node.inputs}.values())
     return Cluster(node.device, [node], inputs, list(node.outputs))
 
 
 def _without_repeated(node: KernelNode, body: Cluster, launch: Launcher) -> Launcher:
-    """A launcher that takes all operands of the node, of one that takes those of its body."""
+    """Returns a launcher that takes all operands of the node, of one that takes those of its body."""
     count = len(node.inputs)
     if len(body.inputs) == count:
         return launch
@@ -110,7 +110,7 @@ def _without_repeated(node: KernelNode, body: Cluster, launch: Launcher) -> Laun
 
 
 def can_reduce(node: KernelNode) -> bool:
-    """Whether a chain may end in this reduction: its kernel is the one of `reduction`."""
+    """Returns whether a chain may end in this reduction: its kernel is the one of `reduction`."""
     device: Any = node.device
     found = device.kernel(node)
     if found is None or found.build is not reduce:
@@ -119,7 +119,7 @@ def can_reduce(node: KernelNode) -> bool:
 
 
 def build_fused(node: KernelNode) -> Launcher:
-    """The launcher of a fused node."""
+    """Returns the launcher of a fused node."""
     body = node.inner[0]
     if reduction(body.nodes[-1]):
         return _reduced(node, body)
@@ -129,7 +129,7 @@ def build_fused(node: KernelNode) -> Launcher:
 
 
 def _reduced(node: KernelNode, body: Cluster) -> Launcher:
-    """The launcher of a chain that ends in a reduction, which computes its elements as it needs them."""
+    """Returns the launcher of a chain that ends in a reduction, which computes its elements as it needs them."""
     device: Any = node.device
     last = body.nodes[-1]
     value, dtype = last.inputs[0], last.inputs[0].dtype.name
@@ -176,7 +176,7 @@ def _element(made: Expression, types: Sequence[str], dtype: str, dims: Sequence[
 
 
 def _launcher(node: KernelNode, body: Cluster, made: Expression, checked: tuple[int, str] | None = None) -> Launcher:
-    """A launcher of the kernel that goes over the elements of the result.
+    """Returns a launcher of the kernel that goes over the elements of the result.
 
     checked: the number of an operand whose values may be bad, and which of them are; the kernel then gets the status.
     """
@@ -203,7 +203,7 @@ _NAMED_OPS = 6
 
 
 def _pack_width(device: Any, body: Cluster, dims: Sequence[Dim]) -> int:
-    """The elements that a work-item takes at once; 1 where memory is not what such a node waits for."""
+    """Returns the elements that a work-item takes at once; 1 where memory is not what such a node waits for."""
     if not dims or any(node.op in SOURCES and SOURCES[node.op].branches for node in body.nodes):
         return 1
     moving = [v for k, v in enumerate(body.inputs) if dims[0][1][k]]
@@ -211,7 +211,7 @@ def _pack_width(device: Any, body: Cluster, dims: Sequence[Dim]) -> int:
 
 
 def kernel_name(body: Cluster) -> str:
-    """The kernel's name, which profilers show: the first of its ops, and how many more there are."""
+    """Returns the kernel's name, which profilers show: the first of its ops, and how many more there are."""
     ops = [re.sub(r"\W", "_", node.op) for node in body.nodes]
     more = [f"and_{len(ops) - _NAMED_OPS}"] if len(ops) > _NAMED_OPS else []
     return "_".join(["tf", *ops[:_NAMED_OPS], *more])
@@ -220,7 +220,7 @@ def kernel_name(body: Cluster) -> str:
 def _source(
     name: str, made: Expression, types: Sequence[str], loops: Traversal, checked: tuple[int, str] | None = None
 ) -> str:
-    """The kernel of an expression. Sizes and strides are arguments, so that one source serves many shapes."""
+    """Returns the kernel of an expression. Sizes and strides are arguments, so that one source serves many shapes."""
     count = len(made.inputs)
     parameters = [f"TF_GLOBAL const tf_storage_{types[k]} *p{k}" for k in range(count)]
     parameters += [f"TF_GLOBAL tf_storage_{t} *z{k}" for k, t in enumerate(types[count:])]
@@ -244,7 +244,7 @@ def _source(
 
 
 def _check(made: Expression, indices: Sequence[str], checked: tuple[int, str] | None) -> list[str]:
-    """The statement that reports a bad operand: its index and its value."""
+    """Returns the statement that reports a bad operand: its index and its value."""
     if checked is None:
         return []
     k, bad = checked
@@ -252,7 +252,7 @@ def _check(made: Expression, indices: Sequence[str], checked: tuple[int, str] | 
 
 
 def _operands(made: Expression, types: Sequence[str], indices: Sequence[str]) -> list[str]:
-    """The statements that read the operands."""
+    """Returns the statements that read the operands."""
     return [
         f"    const {kind} {operand} = tf_load_{types[k]}(p{k}, {indices[k]});"
         for k, (operand, kind) in enumerate(made.inputs)
@@ -269,21 +269,21 @@ class _Packs:
     checked: tuple[int, str] | None
 
     def _moving(self) -> list[tuple[int, str]]:
-        """The operands that have a pack, and their dtypes."""
+        """Returns the operands that have a pack, and their dtypes."""
         return [(k, self.types[k]) for k, moves in enumerate(self.loops.moves) if moves]
 
     def _results(self) -> list[tuple[int, str]]:
-        """The results and their dtypes."""
+        """Returns the results and their dtypes."""
         return list(enumerate(self.types[len(self.made.inputs) :]))
 
     def declarations(self) -> list[str]:
-        """The types of packs."""
+        """Returns the types of packs."""
         dtypes = dict.fromkeys(dtype for _, dtype in (*self._moving(), *self._results()))
         packs = (f"TF_PACK({dtype}, {self.loops.width})" for dtype in dtypes)
         return ["#include <timberframe/accelerator/pack.h>", *packs]
 
     def conditions(self) -> list[str]:
-        """Whether all tensors begin where packs may."""
+        """Returns whether all tensors begin where packs may."""
         pointers = [*((f"p{k}", t) for k, t in self._moving()), *((f"z{k}", t) for k, t in self._results())]
         return [f"TF_HOLDS_PACKS({dtype}, {self.loops.width}, {pointer})" for pointer, dtype in pointers]
 

@@ -22,12 +22,16 @@ INDICES = ("int32", "int64")
 
 
 def bits_name(dtype: np.dtype[Any]) -> str:
-    """The unsigned integer dtype that is as wide as an element: what kernels that only move elements work on."""
+    """Returns the unsigned integer dtype that is as wide as an element: what kernels that
+    only move elements work on.
+    """
     return f"uint{8 * dtype.itemsize}"
 
 
 def widest(dtype: np.dtype[Any], inner: int) -> tuple[str, int]:
-    """The widest unsigned integer dtype that divides a slice of `inner` elements, and how many a slice then has."""
+    """Returns the widest unsigned integer dtype that divides a slice of `inner` elements, and
+    how many a slice then has.
+    """
     nbytes = inner * dtype.itemsize
     width = next(w for w in (8, 4, 2, 1) if nbytes % w == 0)
     return f"uint{8 * width}", nbytes // width

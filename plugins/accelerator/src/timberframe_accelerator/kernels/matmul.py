@@ -14,7 +14,7 @@ _MATRIX_TYPES = ("float32", "float64", "float16", "bfloat16", "int32", "int64")
 
 
 def _launcher(node: KernelNode, swaps: tuple[bool, bool]) -> Launcher:
-    """The product of the node's two inputs, whose last two dimensions are matrices."""
+    """Returns the product of the node's two inputs, whose last two dimensions are matrices."""
     x, y = (v.shape for v in node.inputs)
     rows, columns = node.outputs[0].shape[-2:]
     product = Product(rows, columns, x[-2 if swaps[0] else -1], swaps, x[:-2], y[:-2])

@@ -34,14 +34,14 @@ _SOURCE, _TARGET = 1, 2
 )
 @kernel(KERNELS, ("Snapshot", "DeepCopy"), "")
 def copy(node: KernelNode) -> Launcher:
-    """The output has the input's bytes, and may be in its memory."""
+    """Returns what copies: the output has the input's bytes, and may be in its memory."""
     device: Any = node.device
     return lambda x, y: None if x.begins_where(y) else device.copy(x, y)
 
 
 @kernel(KERNELS, "IdentityN", "")
 def copy_each(node: KernelNode) -> Launcher:
-    """Each output has the bytes of the input at its index."""
+    """Returns what copies: each output has the bytes of the input at its index."""
     device: Any = node.device
     count = len(node.outputs)
 

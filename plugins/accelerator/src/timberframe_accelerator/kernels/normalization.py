@@ -36,7 +36,7 @@ class _Channels:
         self._scratch = 0
 
     def sums(self, operands: str, expression: str, finish: str) -> Reduction:
-        """The sums (or with finish="mean" the means) over each channel of an expression of i and `channel`."""
+        """Returns the sums (or with finish="mean" the means) over each channel of an expression of i and `channel`."""
         width = reduction_passes(self.shape, (0, 2))[0][2]
         channel = f"(column / {self.shape[2]})" if width > 1 else f"(block % {self.shape[1]})"
         text = expression.replace("CHANNEL", channel).replace("LOAD", f"tf_load_{self.dtype}")

@@ -20,7 +20,7 @@ _REALS = ("float16", "bfloat16", "float32", "float64")
 
 
 def _function(node: KernelNode, given: UpdateInputs, name: str, **macros: str | int) -> Function:
-    """A kernel of optimizer.h for a node; macros: INDEX, and for rows KEY."""
+    """Returns a kernel of optimizer.h for a node; macros: INDEX, and for rows KEY."""
     device: Any = node.device
     steps = [k for k, i in enumerate(given.scalars) if node.inputs[i].dtype == np.int64]
     source = Source.file(
@@ -37,18 +37,18 @@ def _function(node: KernelNode, given: UpdateInputs, name: str, **macros: str | 
 
 
 def _filled(arrays: Sequence[Any], count: int) -> list[Any]:
-    """The arrays, the last one repeated: what a rule has no use for may be anything."""
+    """Returns the arrays, the last one repeated: what a rule has no use for may be anything."""
     return [*arrays, *[arrays[-1]] * (count - len(arrays))]
 
 
 def _scalars(given: UpdateInputs, arrays: Sequence[Any]) -> list[Any]:
-    """The arguments for the scalars, the int64 one among them once more as the last."""
+    """Returns the arguments for the scalars, the int64 one among them once more as the last."""
     found = [arrays[i] for i in given.scalars]
     return [*_filled(found, MOST_SCALARS), found[-1]]
 
 
 def apply_dense(node: KernelNode) -> Launcher:
-    """A rule over all elements."""
+    """Returns a rule over all elements."""
     given = update_inputs(node)
     count, size = given.count, node.inputs[0].size
     index = index_type(size)
@@ -67,7 +67,7 @@ def apply_dense(node: KernelNode) -> Launcher:
 
 
 def apply_rows(node: KernelNode) -> Launcher:
-    """A rule over the rows that indices name, which are checked before anything changes."""
+    """Returns a rule over the rows that indices name, which are checked before anything changes."""
     update = _RowUpdate(node)
     return failing(lambda *arrays: update(*arrays), (InvalidArgumentError, in_tuple_order(ROW_OUTSIDE)))
 

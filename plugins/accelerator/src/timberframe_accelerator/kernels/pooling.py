@@ -54,7 +54,7 @@ class _Pooling:
         self.over_windows = *spread_rows(out_lanes, out_rows, most), self.index(out_rows)
 
     def function(self, header: str, name: str, dtype: str, **defines: str | int) -> Function:
-        """A kernel for this node's counts."""
+        """Returns a kernel for this node's counts."""
         source = Source.file(header, T=dtype, INDEX=self.index_name, WIDE=self.wide, **defines)
         found: Function = self.device.function(source, name)
         return found

@@ -205,7 +205,7 @@ def categories(node: KernelNode) -> Launcher:
 
 
 def shuffle(node: KernelNode) -> Launcher:
-    """Rows in a random order: the exchanges that make it are drawn, listed by their partners, and followed."""
+    """Returns rows in a random order: the exchanges that make it are drawn, listed by their partners, and followed."""
     device: Any = node.device
     value, stream = node.inputs[0], _Stream(node)
     rows = value.shape[0] if value.shape and value.size > 1 else 1
@@ -241,7 +241,9 @@ def few_rows(node: KernelNode) -> Support:
 
 
 def key_counter(node: KernelNode) -> Launcher:
-    """The key and the counter that a pair of seeds stands for, and the algorithm's number where it is asked for."""
+    """Returns the key and the counter that a pair of seeds stands for, and the algorithm's
+    number where it is asked for.
+    """
     device: Any = node.device
     stream = _Stream(node)
     function = device.function(Source.file("random_discrete.h", **stream.macros), "tf_key_counter")
@@ -255,7 +257,7 @@ def key_counter(node: KernelNode) -> Launcher:
 
 
 def algorithm(node: KernelNode) -> Launcher:
-    """The number of Philox, which is the only algorithm."""
+    """Returns the number of Philox, which is the only algorithm."""
     device: Any = node.device
     number = device.table(np.array(1, np.int32))
     return lambda out: device.copy(number, out)
@@ -277,7 +279,7 @@ _SUITS: dict[Builder, Callable[[KernelNode], Support]] = {
 
 
 def _stateless(name: str, build: Builder, types: tuple[str, ...]) -> dict[str, tuple[Builder, Any]]:
-    """The builder of a stateless op, by seeds and by key and counter."""
+    """Returns the builder of a stateless op, by seeds and by key and counter."""
     return {f"Stateless{name}{suffix}": (build, {"dtype": types}) for suffix in ("", "V2")}
 
 
@@ -310,7 +312,7 @@ _BUILDERS: dict[str, tuple[Builder, Any]] = {
 
 
 def _can_fail(op: str) -> bool:
-    """Whether an op has bounds or the number of an algorithm that may be wrong."""
+    """Returns whether an op has bounds or the number of an algorithm that may be wrong."""
     return any(a.name in ("minval", "minvals", "alg") for a in registry.get(op).inputs)
 
 

@@ -111,7 +111,7 @@ class Reduction:
 
 
 def _with_segments(device: Any, passes: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int, int]]:
-    """The passes with their numbers of segments; a pass that joins them after each that is cut."""
+    """Returns the passes with their numbers of segments; a pass that joins them after each that is cut."""
     whole = []
     for outer, rows, width in passes:
         tile = min(width, device.limits.reduction_group_size)
@@ -126,7 +126,9 @@ def _with_segments(device: Any, passes: Sequence[tuple[int, int, int]]) -> list[
 
 
 def _work(device: Any, outer: int, rows: int, width: int, segments: int) -> tuple[bool, Any, Any, list[int]]:
-    """Whether a work-item makes a result by itself, work-items, group size, and the sizes that the kernel takes."""
+    """Returns whether a work-item makes a result by itself, work-items, group size, and the
+    sizes that the kernel takes.
+    """
     results = outer * segments * width
     if rows <= _SHORT or (segments == 1 and width >= _SHORT and results >= _FULL * GROUP):
         return (True, *spread(results), [results, rows, width])
@@ -141,7 +143,7 @@ def _work(device: Any, outer: int, rows: int, width: int, segments: int) -> tupl
 
 
 def _initial(combine: str, accumulator: str) -> str:
-    """The neutral value of a way to combine, as C."""
+    """Returns the neutral value of a way to combine, as C."""
     if combine in ("sum", "product"):
         return f"((accumulator){int(combine == 'product')})"
     if accumulator.startswith("float"):
@@ -161,7 +163,7 @@ _MAP = {"EuclideanNorm": "square", "L2Loss": "square"}
 
 
 def rule(op: str, dtype: str) -> Rule:
-    """The rule of an op."""
+    """Returns the rule of an op."""
     combine = _COMBINE[op]
     if dtype == "bool":
         return Rule(combine, "bool", "bool", "bool")
@@ -174,7 +176,7 @@ def rule(op: str, dtype: str) -> Rule:
 
 
 def accumulator(op: str, dtype: str) -> str:
-    """The dtype of partial results: float32 for 16-bit floats; sums of integers wrap, but those of means."""
+    """Returns the dtype of partial results: float32 for 16-bit floats; sums of integers wrap, but those of means."""
     if "float" in dtype:
         return "float64" if dtype == "float64" else "float32"
     if op in ("Max", "Min"):

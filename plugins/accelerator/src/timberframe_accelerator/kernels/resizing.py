@@ -34,7 +34,7 @@ class _Map(NamedTuple):
     length: int
 
     def tables(self, backward: bool) -> tuple[np.ndarray, np.ndarray]:
-        """What resize.h reads: spans and positions, and the weights at the same positions."""
+        """Returns what resize.h reads: spans and positions, and the weights at the same positions."""
         to, from_, count = self.resized, self.pixels, self.length
         if backward:
             to, from_, count = self.pixels, self.resized, self.size
@@ -45,7 +45,7 @@ class _Map(NamedTuple):
 
 
 def _line(node: KernelNode, size: int, count: int) -> _Map:
-    """The map of one dimension of an image of `size` pixels to `count`."""
+    """Returns the map of one dimension of an image of `size` pixels to `count`."""
     from timberframe_core.ops.image.interpolation import area, bicubic
     from timberframe_core.ops.image.resizing import nearest, neighbours
 
@@ -81,7 +81,7 @@ class _Resizing:
         self.sizes, self.count = [self.index(n) for n in words], out.size
 
     def launcher(self, name: str, types: dict[str, str], tables: Sequence[np.ndarray]) -> Launcher:
-        """The launcher of a kernel of resize.h."""
+        """Returns the launcher of a kernel of resize.h."""
         if not self.count:
             return lambda *arrays: None
         function = self.device.function(Source.file("resize.h", INDEX=self.name, WIDE=self.wide, **types), name)
@@ -89,7 +89,7 @@ class _Resizing:
         return lambda *arrays: function(self.items, self.group, arrays[0], arrays[-1], *held, *self.sizes)
 
     def weighted(self, types: dict[str, str]) -> Launcher:
-        """The launcher of a weighted sum."""
+        """Returns the launcher of a weighted sum."""
         wide = np.float64 if types["SUM"] == "float64" else np.float32
         pairs = [line.tables(self.backward) for line in self.lines]
         return self.launcher("tf_resize", types, [t for p, w in pairs for t in (p, w.astype(wide))])

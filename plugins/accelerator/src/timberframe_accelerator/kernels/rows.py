@@ -22,7 +22,7 @@ _LABEL = InvalidArgumentError, LABEL_OUTSIDE
 
 
 def row_function(device: Any, file: str, name: str, rows: int, classes: int, **defines: Any) -> Any:
-    """A kernel of a source that includes rows.h, to be called with its arguments alone.
+    """Returns a kernel of a source that includes rows.h, to be called with its arguments alone.
 
     Its last arguments begin with the numbers of rows and classes, which the caller leaves out.
     """
@@ -37,7 +37,7 @@ def row_function(device: Any, file: str, name: str, rows: int, classes: int, **d
 
 
 def row_lanes(device: Any, classes: int) -> int:
-    """The work-items that take a row together."""
+    """Returns the work-items that take a row together."""
     if classes <= _SHORT:
         return 1
     lanes: int = device.limits.reduction_group_size

@@ -43,7 +43,7 @@ class _Scan:
         self.segment, self.segments = self._cut()
 
     def _cut(self) -> tuple[int, int]:
-        """Elements of a segment and their number in a line."""
+        """Returns elements of a segment and their number in a line."""
         unit, full = (_GROUP_SEGMENT, _FULL_GROUPS) if self.by_groups else (_ITEM_SEGMENT, _FULL_ITEMS)
         lines = self.outer * self.width
         segments = max(1, min(-(-full // lines), self.length // unit)) if lines < full else 1
@@ -51,7 +51,7 @@ class _Scan:
         return segment, -(-self.length // segment)
 
     def launch(self, exclusive: bool, reverse: bool, *flags: str) -> Launcher:
-        """The launch over the segments of all lines, to be called with its tensors."""
+        """Returns the launch over the segments of all lines, to be called with its tensors."""
         defines = self.defines | {"T": self.dtype} | dict.fromkeys(flags, 1)
         cut = self.segments, self.segment
         if self.by_groups:
@@ -63,7 +63,7 @@ class _Scan:
         )
 
     def launch_totals(self) -> Launcher:
-        """The launch that turns the segments' totals into what comes before each."""
+        """Returns the launch that turns the segments' totals into what comes before each."""
         sizes = self.outer * self.width, self.segments, self.width, 1, self.segments
         return self._call(self.defines | {"T": self.partial, "EACH": 1}, spread(sizes[0]), sizes, True, False)
 

@@ -32,7 +32,7 @@ _MODES = ("add", "sub", "mul", "div", "min", "max", "last", "or", "xor")  # enum
 
 
 def fill(device: Any, dtype: np.dtype[Any], size: int, value: Any) -> Callable[[Any], None]:
-    """A function that fills a tensor of `size` elements with a value."""
+    """Returns a function that fills a tensor of `size` elements with a value."""
     bits = np.array(value).astype(dtype).reshape(1).view(bits_name(dtype))[0]
     function = device.function(Source.file("fill.h", T=bits_name(dtype), INDEX=index_name(size)), "tf_fill")
     (items, group), count = spread(size), index_type(size)(size)
@@ -82,7 +82,9 @@ def _policy(node: KernelNode) -> int:
 
 
 def _filled(scatter: Scatter, filling: Callable[[Any], None], first: int) -> Launcher:
-    """A launcher that fills the output and scatters into it; input `first` holds the indices, the other the updates."""
+    """Returns a launcher that fills the output and scatters into it; input `first` holds the
+    indices, the other the updates.
+    """
 
     def launch(a: Any, b: Any, out: Any, workspace: Any, status: Any) -> None:
         filling(out)
@@ -121,7 +123,7 @@ def unsorted_segments(node: KernelNode) -> Launcher:
 
 
 def _updating(node: KernelNode, scatter: Scatter, check: Callable[[Any, Any], None] | None = None) -> Launcher:
-    """A launcher that combines updates with a tensor, or with a copy of it where it must stay."""
+    """Returns a launcher that combines updates with a tensor, or with a copy of it where it must stay."""
     device: Any = node.device
 
     def launch(tensor: Any, indices: Any, updates: Any, out: Any, workspace: Any, status: Any) -> None:
@@ -186,7 +188,7 @@ def resource_scatter(node: KernelNode) -> Launcher:
 
 
 def _divisor_check(node: KernelNode, scatter: Scatter, size: int) -> Callable[[Any, Any], None]:
-    """A function that reports divisors of zero."""
+    """Returns a function that reports divisors of zero."""
     device: Any = node.device
     function, (items, group) = device.function(scatter.source, "tf_check_divisors"), spread(size)
     arguments = node.number, scatter.sort.index(size)

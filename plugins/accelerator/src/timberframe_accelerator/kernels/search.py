@@ -45,7 +45,7 @@ class Compaction:
 
 
 def _dynamic(node: KernelNode, *shapes: Sequence[int]) -> list[Sequence[int]]:
-    """Those of the outputs' true shapes that the executor wants to know."""
+    """Returns those of the outputs' true shapes that the executor wants to know."""
     return [shape for value, shape in zip(node.outputs, shapes, strict=True) if value.dynamic]
 
 

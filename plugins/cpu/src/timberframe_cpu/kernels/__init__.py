@@ -13,6 +13,6 @@ from timberframe_sdk import KernelDef
 
 
 def all_kernels() -> list[KernelDef]:
-    """The kernels of all families."""
+    """Returns the kernels of all families."""
     families = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
     return [kernel for family in families for kernel in family.KERNELS]

@@ -20,14 +20,17 @@ COMPLEX = ("complex64", "complex128")
 
 
 def unsigned(dtype: str) -> str:
-    """The dtype whose kernel a signed integer shares where the bits of the result are the same."""
+    """Returns the dtype whose kernel a signed integer shares where the bits of the result are the same."""
     return "u" + dtype if dtype in SIGNED else dtype
 
 
 def elementwise(
     node: KernelNode, name: str, grain: int = CHEAP, reasons: Sequence[str] = (), more: Sequence[float] = ()
 ) -> Native:
-    """The native kernel of this name over the node's inputs, which broadcast to its output. more: more parameters."""
+    """Returns the native kernel of this name over the node's inputs, which broadcast to its output.
+
+    more: more parameters.
+    """
     out = node.outputs[0]
     shapes = [v.shape for v in node.inputs]
     sizes = [v.dtype.itemsize for v in node.inputs]

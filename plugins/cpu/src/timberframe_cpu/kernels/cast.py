@@ -15,7 +15,7 @@ _WIDER = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}  # bits of
 
 
 def _kernel_name(source: str, target: str) -> str:
-    """The kernel for a pair of dtypes; "" where the bytes stay as they are."""
+    """Returns the kernel for a pair of dtypes; "" where the bytes stay as they are."""
     if target in _BITS and source in _BITS and target != "bool":
         if _BITS[source] == _BITS[target]:
             return ""

@@ -17,7 +17,7 @@ _REAL = (*FLOATS, *INTEGERS)
 
 
 def _broadcast(node: KernelNode) -> bool:
-    """Whether the operands do: Equal and NotEqual may be asked about shapes that do not."""
+    """Returns whether the operands do: Equal and NotEqual may be asked about shapes that do not."""
     try:
         np.broadcast_shapes(*(v.shape for v in node.inputs))
     except ValueError:

@@ -50,7 +50,7 @@ class CPUConvolution(Convolution):
         return 0 if self.narrow else self.x.size // 2
 
     def native(self, kernel: str, sizes: Sequence[int], *more: float) -> Native:
-        """A kernel of csrc/conv; its parameters are struct conv_shape and `more`.
+        """Returns a kernel of csrc/conv; its parameters are struct conv_shape and `more`.
 
         sizes: elements of the regions of the workspace that conv_shape names: input, filter, output, packed, zeros.
         """
@@ -59,7 +59,7 @@ class CPUConvolution(Convolution):
         return self.with_offsets(kernel, offsets, *more)
 
     def with_offsets(self, kernel: str, offsets: Sequence[int], *more: float) -> Native:
-        """A kernel whose workspace has the regions at these offsets."""
+        """Returns a kernel whose workspace has the regions at these offsets."""
         y, x = self.windows
         shape = conv_shape(self.x.shape[0], y, x, self.groups, self.channels_first, offsets)
         return native(c_name(kernel, self.x.dtype), *shape, *more)
@@ -81,7 +81,7 @@ def _conv2d(node: KernelNode) -> Native:
 
 
 def prepares_pairs(conv: CPUConvolution) -> bool:
-    """Has the filter packed once as pairs of bfloat16, where products are computed of such."""
+    """Packs the filter once as pairs of bfloat16, where products are computed of such."""
     groups, depth, outside = conv.groups
     if conv.channels_first or not multiplies_pairs(conv.node, depth):
         return False
@@ -90,7 +90,7 @@ def prepares_pairs(conv: CPUConvolution) -> bool:
 
 
 def prepares_filter(conv: CPUConvolution) -> bool:
-    """Has the filter packed once where it is a constant or a variable, unless packing would leave it as it is."""
+    """Packs the filter once where it is a constant or a variable, unless packing would leave it as it is."""
     (groups, _, outside), (vector, vectors) = conv.groups, panel()
     lanes = vector // (4 if conv.narrow else conv.x.dtype.itemsize)
     if groups == 1 and outside % lanes == 0 and outside <= vectors * lanes and not conv.narrow:
@@ -127,7 +127,7 @@ def filter_parts(size: int, pixels: int) -> int:
 
 
 def _images_of_block(conv: CPUConvolution) -> int:
-    """Images whose pixels at one place are added up together: they have the same taps in the padding."""
+    """Returns images whose pixels at one place are added up together: they have the same taps in the padding."""
     if conv.groups[1] < _TRIMMED_CHANNELS:
         return 1
     batch = max(conv.x.shape[0], 1)
@@ -187,7 +187,7 @@ def _bias_add(node: KernelNode) -> Native:
 
 
 def _bias_add_grad(node: KernelNode) -> Native:
-    """The reduction of all dimensions but that of the channels."""
+    """Returns the reduction of all dimensions but that of the channels."""
     shape = node.inputs[0].shape
     channels = 1 if node.attrs["data_format"] == "NCHW" else len(shape) - 1
     axes = tuple(i for i in range(len(shape)) if i != channels)

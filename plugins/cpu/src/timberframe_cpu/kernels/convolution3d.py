@@ -20,7 +20,7 @@ class VolumeConvolution(Convolution):
     def native(
         self, kernel: str, packed: int, zeros: int, image: tuple[int, int] | None = None, parts: int = 1
     ) -> Native:
-        """A kernel; its parameters are struct volume_conv.
+        """Returns a kernel; its parameters are struct volume_conv.
 
         packed, zeros: elements that the convolution of images asks for. image: height and width of padded images.
         """

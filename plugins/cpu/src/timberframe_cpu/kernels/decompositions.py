@@ -17,14 +17,14 @@ _SLOTS, _SLOT_WORK, _SLOT_MEMORY = 32, 2**20, 2**28
 
 
 def length(count: int) -> int:
-    """A number of elements as LAPACK takes the length of a workspace."""
+    """Returns a number of elements as LAPACK takes the length of a workspace."""
     return min(max(count, 1), 2**31 - 1)
 
 
 def matrix_kernel(
     node: KernelNode, name: str, fault: str, extra: list[int], workspace: int, work: int, *more: str
 ) -> Native:
-    """The kernel `name` for the node's matrices; see matrix_job in csrc/linalg/matrices.h.
+    """Returns the kernel `name` for the node's matrices; see matrix_job in csrc/linalg/matrices.h.
 
     fault: message for a matrix at fault, {0} its number, {1} the row or column. extra: the parameters after the common
     ones. workspace: bytes that one matrix takes. work: operations that it costs, by which slots are counted. more:
@@ -63,7 +63,9 @@ def _cholesky(node: KernelNode) -> Native:
 
 
 def _factored(name: str, *attrs: str, fault: str = "") -> Callable[[KernelNode], Native]:
-    """The builder of a kernel of csrc/linalg/solve.c that factors square matrices; attrs: flags that it gets."""
+    """Returns the builder of a kernel of csrc/linalg/solve.c that factors square matrices;
+    attrs: flags that it gets.
+    """
 
     def build(node: KernelNode) -> Native:
         rows = node.inputs[0].shape[-1]
@@ -113,7 +115,9 @@ def _cholesky_grad(node: KernelNode) -> Native:
 
 
 def _solve_ls(node: KernelNode) -> Native:
-    """The length of LAPACK's work: as the documentation of gelsy asks, and what blocks take; 0 stands for `fast`."""
+    """Returns the length of LAPACK's work: as the documentation of gelsy asks, and what blocks
+    take; 0 stands for `fast`.
+    """
     from timberframe_core.ops.linalg.least_squares import DEPENDENT, NEGATIVE_REGULARIZER
 
     dtype, (rows, columns) = node.inputs[0].dtype, node.inputs[0].shape[-2:]
@@ -128,7 +132,7 @@ def _solve_ls(node: KernelNode) -> Native:
 
 
 def _self_adjoint_eig(node: KernelNode) -> Native:
-    """Lengths of workspaces: as the documentation of LAPACK's syevd and heevd asks, and what blocks take."""
+    """Returns lengths of workspaces: as the documentation of LAPACK's syevd and heevd asks, and what blocks take."""
     from timberframe_core.ops.linalg.spectral import NO_EIGENVALUES
 
     dtype, rows, vectors = node.inputs[0].dtype, node.inputs[0].shape[-1], node.attrs["compute_v"]
@@ -144,7 +148,7 @@ def _self_adjoint_eig(node: KernelNode) -> Native:
 
 
 def _svd(node: KernelNode) -> Native:
-    """Lengths of workspaces: as the documentation of LAPACK's gesdd asks, and what blocks take."""
+    """Returns lengths of workspaces: as the documentation of LAPACK's gesdd asks, and what blocks take."""
     dtype, (rows, columns) = node.inputs[0].dtype, node.inputs[0].shape[-2:]
     vectors, full = node.attrs["compute_uv"], node.attrs["full_matrices"]
     real = dtype.itemsize // (2 if dtype.kind == "c" else 1)

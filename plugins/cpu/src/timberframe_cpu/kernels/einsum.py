@@ -17,13 +17,13 @@ class _Words:
         self.workspace = 0
 
     def reserve(self, size: int) -> int:
-        """The offset of room for so many elements."""
+        """Returns the offset of room for so many elements."""
         start = self.workspace
         self.workspace += aligned(size * self.itemsize)
         return start
 
     def copy(self, copy: Copy) -> list[int]:
-        """The step that makes an operand dense."""
+        """Returns the step that makes an operand dense."""
         to = 0 if copy.direct else self.reserve(copy.walk.size)
         return [int(not copy.direct), to, *_walk(copy.walk), *_walk(copy.summed)]
 
@@ -44,7 +44,7 @@ class _Words:
 
 
 def _walk(walk: Walk) -> list[int]:
-    """A walk of einsum.c."""
+    """Returns a walk of einsum.c."""
     return [len(walk.counts), walk.size, *walk.counts, *walk.strides]
 
 

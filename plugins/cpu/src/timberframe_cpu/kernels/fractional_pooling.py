@@ -10,19 +10,19 @@ from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launche
 
 
 def _ends(limits: np.ndarray, size: int, overlapping: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Where windows begin and end along an axis; those that overlap share a border."""
+    """Returns where windows begin and end along an axis; those that overlap share a border."""
     return limits[:-1], np.minimum(limits[1:] + int(overlapping), size)
 
 
 def _reduced(reduce: np.ufunc, x: np.ndarray, limits: np.ndarray, overlapping: bool, axis: int) -> np.ndarray:
-    """One value of each window along an axis."""
+    """Returns one value of each window along an axis."""
     edges = np.stack(_ends(limits, x.shape[axis], overlapping), 1).reshape(-1)
     longer = np.concatenate([x, x.take([0], axis)], axis)  # the last end is an index, too
     return np.asarray(reduce.reduceat(longer, edges, axis).take(range(0, edges.size, 2), axis))
 
 
 def _counts(rows: np.ndarray, columns: np.ndarray, shape: Sequence[int], overlapping: bool) -> np.ndarray:
-    """How many elements of an image each window has, to broadcast over batch and channels."""
+    """Returns how many elements of an image each window has, to broadcast over batch and channels."""
     sizes = [np.subtract(*_ends(x, n, overlapping)[::-1]) for x, n in ((rows, shape[1]), (columns, shape[2]))]
     return np.asarray(np.multiply.outer(*sizes))[None, :, :, None]
 

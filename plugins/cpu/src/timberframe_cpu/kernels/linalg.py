@@ -35,7 +35,9 @@ _TILED_COLUMNS, _TILED_BLOCK = 64, 2**20  # its blocks: columns in multiples of 
 
 
 def block_size(size: int) -> int:
-    """Rows (or columns) of the blocks that threads share, for a product of this many; it depends on nothing else."""
+    """Returns rows (or columns) of the blocks that threads share, for a product of this many;
+    it depends on nothing else.
+    """
     if size < 2 * _LEAST_BLOCK:
         return size
     return math.ceil(size / max(2, size // 512))
@@ -50,7 +52,7 @@ def gemm_parameters(
     y: tuple[int, ...],
     tiled: bool = False,
 ) -> list[int]:
-    """The parameters of gemm_batch (csrc/linalg/gemm.h); x and y are the batch dimensions of the operands.
+    """Returns the parameters of gemm_batch (csrc/linalg/gemm.h); x and y are the batch dimensions of the operands.
 
     tiled: whether csrc/linalg/panel_gemm.c serves the dtype; columns are cut into any number of its panels for nothing.
     """
@@ -89,7 +91,7 @@ def aligned(nbytes: int) -> int:
 
 
 def matmul_native(node: KernelNode, parameters: list[int]) -> Native:
-    """The product kernel for the node's dtypes, with the workspace that it needs."""
+    """Returns the product kernel for the node's dtypes, with the workspace that it needs."""
     x, z = node.inputs[0].dtype.name, node.outputs[0].dtype.name
     kind = "half" if z in ("float16", "bfloat16") else "bytes" if x != z else z
     wide = [*node.inputs, *(node.outputs if kind == "half" else ())]
@@ -99,7 +101,7 @@ def matmul_native(node: KernelNode, parameters: list[int]) -> Native:
 
 
 def packed_native(node: KernelNode, rows: int, depth: int, columns: int, transposed: bool) -> Native | None:
-    """The product with the second operand packed once; None where that is not possible, or is slower.
+    """Returns the product with the second operand packed once; None where that is not possible, or is slower.
 
     It is slower for few weights, which a near cache holds in any form, and for so many rows that packing in each run
     costs nothing.
@@ -123,12 +125,12 @@ def packed_native(node: KernelNode, rows: int, depth: int, columns: int, transpo
 
 
 def _columns_first(x: np.ndarray) -> np.ndarray:
-    """The matrix whose transpose x is."""
+    """Returns the matrix whose transpose x is."""
     return np.ascontiguousarray(np.swapaxes(x, -1, -2))
 
 
 def is_tiled(node: KernelNode) -> bool:
-    """Whether csrc/linalg/panel_gemm.c computes products of the node's dtype here."""
+    """Returns whether csrc/linalg/panel_gemm.c computes products of the node's dtype here."""
     return built_isa() == "avx512" and node.outputs[0].dtype.name in ("float32", "float16", "bfloat16")
 
 
@@ -156,7 +158,7 @@ def _batch_matmul(node: KernelNode) -> Native:
 
 
 def _is_packable(node: KernelNode) -> bool:
-    """Whether there is one matrix on the right, all dtypes being one that csrc/conv packs."""
+    """Returns whether there is one matrix on the right, all dtypes being one that csrc/conv packs."""
     x, y = node.inputs
     same = x.dtype == y.dtype == node.outputs[0].dtype
     return same and y.dtype.name in _PACKED_TYPES and math.prod(y.shape[:-2]) == 1

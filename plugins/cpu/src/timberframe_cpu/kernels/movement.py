@@ -19,14 +19,14 @@ from timberframe_sdk.plans.moves.slices import (
 
 
 def copy(node: KernelNode) -> Native | Launcher:
-    """The output has the input's bytes."""
+    """Returns what copies: the output has the input's bytes."""
     if node.outputs[0].dtype.hasobject:
         return copies(node)
     return native("copy", node.outputs[0].nbytes)
 
 
 def copy_each(node: KernelNode) -> Native | Launcher:
-    """Each output has the bytes of the input at its index."""
+    """Returns what copies: each output has the bytes of the input at its index."""
     if any(v.dtype.hasobject for v in node.outputs):
         return copies(node)
     return plan([[(dense((x.nbytes,), 1, i), dense((x.nbytes,), 1, i)) for i, x in enumerate(node.outputs)]], 1)

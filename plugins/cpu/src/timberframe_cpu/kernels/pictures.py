@@ -14,7 +14,7 @@ _PIXELS = (*_FLOATS, "int8", "int16", "int32", "int64", "uint8", "uint16")
 
 
 def _wide(dtype: np.dtype[Any]) -> Any:
-    """The dtype to compute in."""
+    """Returns the dtype to compute in."""
     return np.float64 if dtype == np.float64 else np.float32
 
 
@@ -63,7 +63,7 @@ def _hue_and_span(rgb: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _parts(hue: np.ndarray) -> np.ndarray:
-    """How much of the span red, green and blue of a hue lie above the smallest component."""
+    """Returns how much of the span red, green and blue of a hue lie above the smallest component."""
     distance = np.abs(6 * hue[..., None] - np.array([3, 2, 4], hue.dtype))
     parts = np.array([-1, 2, 2], hue.dtype) + np.array([1, -1, -1], hue.dtype) * distance
     return np.asarray(np.clip(parts, 0, 1))
@@ -100,7 +100,7 @@ def _turn(rgb: np.ndarray, delta: np.ndarray) -> np.ndarray:
 
 
 def _up_or_down(sixth: np.ndarray, ratio: np.ndarray) -> np.ndarray:
-    """The middle value rises from the smallest to the largest in even sixths, and falls in odd ones."""
+    """Returns the middle value rises from the smallest to the largest in even sixths, and falls in odd ones."""
     return np.where(sixth % 2 == 0, ratio, ratio.dtype.type(1) - ratio)
 
 
@@ -126,7 +126,7 @@ def _mean(pixels: np.ndarray) -> np.ndarray:
 
 
 def _pixelwise(change: Callable[..., np.ndarray]) -> Callable[[KernelNode], Launcher]:
-    """The builder of what is computed of an image, and perhaps a number, in one dtype."""
+    """Returns the builder of what is computed of an image, and perhaps a number, in one dtype."""
 
     def build(node: KernelNode) -> Launcher:
         dtype = _wide(node.inputs[0].dtype)

@@ -31,7 +31,7 @@ def _avg_pool(node: KernelNode) -> Native:
 
 
 def _channels_last(kernel: str, node: KernelNode, x: Sizes, y: Sizes, *more: int, reason: str = "") -> Native:
-    """A kernel of struct pool_shape that takes channels last and windows in space."""
+    """Returns a kernel of struct pool_shape that takes channels last and windows in space."""
     w = windows(node, x, y)
     shape = w.batch, *w.size, w.inner, *w.out, *w.window, *w.stride, *w.before
     return native(f"{kernel}_{node.attrs['T'].name}", *shape, 1, False, *more, reasons=(reason,) if reason else ())

@@ -30,7 +30,7 @@ Builder = Callable[[KernelNode], Any]
 
 
 def _origin(node: KernelNode) -> list[int]:
-    """The five parameters that say where the node's stream starts."""
+    """Returns the five parameters that say where the node's stream starts."""
     origin = stream_origin(node)
     if isinstance(origin, StreamOrigin):
         return [_STREAM, origin.stream.address, origin.key, origin.high, origin.blocks]
@@ -111,7 +111,7 @@ def _key_counter(node: KernelNode) -> Native:
 
 
 def _both(name: str, build: Builder, types: dict[str, tuple[str, ...]]) -> list[KernelDef]:
-    """The kernels of a stateless op, by seeds and by key and counter."""
+    """Returns the kernels of a stateless op, by seeds and by key and counter."""
     return [KernelDef(f"Stateless{name}{suffix}", "CPU", build, types) for suffix in ("", "V2")]
 
 

@@ -24,7 +24,7 @@ _ACCUMULATOR_BYTES = 16
 
 
 def reduction_parameters(node: KernelNode, shape: tuple[int, ...], axes: tuple[int, ...]) -> list[int]:
-    """The parameters of csrc/reduce/driver.c; asks for a workspace where the reduction is cut into segments."""
+    """Returns the parameters of csrc/reduce/driver.c; asks for a workspace where the reduction is cut into segments."""
     count = math.prod(shape[a] for a in axes)
     if math.prod(shape) == 0:
         return [node.outputs[0].size, 0, 0, 0, count, 1, 1, 1]
@@ -52,7 +52,7 @@ def reduction_parameters(node: KernelNode, shape: tuple[int, ...], axes: tuple[i
 
 
 def _reduction(prefix: str, same_for_unsigned: bool = False) -> Callable[[KernelNode], Native]:
-    """A builder for kernels named ``<prefix>_<dtype>``; wrapping sums and products need no unsigned variant."""
+    """Returns a builder for kernels named ``<prefix>_<dtype>``; wrapping sums and products need no unsigned variant."""
 
     def build(node: KernelNode) -> Native:
         indices = node.const(1)

@@ -34,7 +34,9 @@ def _list_diff(node: KernelNode) -> Native:
 
 
 def _entries(rows: int, k: int, size: int) -> int:
-    """Bytes of the entries that the kernels of csrc/indexing/top.c keep: k + 1 a row, twice that for whole rows."""
+    """Returns bytes of the entries that the kernels of csrc/indexing/top.c keep: k + 1 a row,
+    twice that for whole rows.
+    """
     return 16 * max(rows, 1) * (k + 1) * (2 if k == size else 1)
 
 
@@ -45,7 +47,7 @@ def _top_k(node: KernelNode) -> Native:
 
 
 def _nth_element(node: KernelNode) -> Native:
-    """The n-th smallest of a row is its (size - n)-th largest."""
+    """Finds the element by a sort: the n-th smallest of a row is its (size - n)-th largest."""
     x, n = node.inputs[0], node.const(1)
     assert n is not None
     k = int(n) + 1 if node.attrs["reverse"] else x.shape[-1] - int(n)

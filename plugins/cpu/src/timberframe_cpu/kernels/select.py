@@ -14,7 +14,7 @@ from timberframe_sdk.native import Native
 
 
 def _condition_shape(node: KernelNode) -> tuple[int, ...]:
-    """The condition's shape as it broadcasts: Select's vector stands for rows, so it is a column of them."""
+    """Returns the condition's shape as it broadcasts: Select's vector stands for rows, so it is a column of them."""
     condition, t = node.inputs[0].shape, node.inputs[1].shape
     return condition + (1,) * (len(t) - 1) if node.op == "Select" and len(condition) == 1 else condition
 

@@ -18,7 +18,7 @@ EITHER_IN_PLACE = ((0, 0), (0, 1))
 
 
 def unary(op: str, name: str, types: Sequence[str], inplace: bool = True) -> KernelDef:
-    """The native kernel ``<name>_<dtype of the input>`` for each of `types`."""
+    """Returns the native kernel ``<name>_<dtype of the input>`` for each of `types`."""
 
     def build(node: KernelNode) -> Native:
         return native(f"{name}_{node.attrs['T'].name}")
@@ -28,17 +28,17 @@ def unary(op: str, name: str, types: Sequence[str], inplace: bool = True) -> Ker
 
 
 def logical_not(node: KernelNode) -> Native:
-    """One byte for each truth value."""
+    """Returns one byte for each truth value."""
     return native("logical_not_bool")
 
 
 def leaky_relu(node: KernelNode) -> Native:
-    """The slope for negative numbers is a parameter."""
+    """Returns the slope for negative numbers is a parameter."""
     return native(f"leaky_relu_{node.attrs['T'].name}", node.attrs["alpha"])
 
 
 def gradient(op: str, name: str, types: Sequence[str]) -> KernelDef:
-    """The native kernel ``<name>_<dtype>`` of a gradient op, which has two inputs of one shape."""
+    """Returns the native kernel ``<name>_<dtype>`` of a gradient op, which has two inputs of one shape."""
 
     def build(node: KernelNode) -> Native:
         return native(f"{name}_{node.attrs['T'].name}")
@@ -48,12 +48,12 @@ def gradient(op: str, name: str, types: Sequence[str]) -> KernelDef:
 
 
 def gradients(ops: Sequence[str], types: Sequence[str]) -> list[KernelDef]:
-    """The kernels of gradient ops ``<Function>Grad``, which are called ``<function>_grad``."""
+    """Returns the kernels of gradient ops ``<Function>Grad``, which are called ``<function>_grad``."""
     return [gradient(op, f"{op.removesuffix('Grad').lower()}_grad", types) for op in ops]
 
 
 def complex_part(op: str, name: str) -> list[KernelDef]:
-    """The kernels of an op that takes complex numbers to real ones."""
+    """Returns the kernels of an op that takes complex numbers to real ones."""
     pairs = (("complex64", "float32"), ("complex128", "float64"))
 
     def build(node: KernelNode) -> Native:

@@ -42,7 +42,7 @@ _launches = 0
 
 @cache
 def compiler() -> str | None:
-    """The C++ compiler: that of CXX, or else c++, g++ or clang++; None without one."""
+    """Returns the C++ compiler: that of CXX, or else c++, g++ or clang++; None without one."""
     names = (os.environ.get("CXX", ""), "c++", "g++", "clang++")
     return next((path for name in names if name and (path := shutil.which(name))), None)
 
@@ -55,7 +55,7 @@ class Program:
         self._barriers = bool(ctypes.c_int.in_dll(self._library, "has_barriers").value)
 
     def parameters(self, kernel: str) -> list[str]:
-        """What a kernel takes: ``pointer`` or the name of a dtype."""
+        """Returns what a kernel takes: ``pointer`` or the name of a dtype."""
         text = ctypes.create_string_buffer(4096)
         self._library[f"types_{kernel}"](text)
         return text.value.decode().split()
@@ -98,7 +98,7 @@ def _stacks() -> Any:
 
 
 def compiled(source: str) -> Path:
-    """The shared library of a source, from the cache or made now. RuntimeError with the compiler's message."""
+    """Returns the shared library of a source, from the cache or made now. RuntimeError with the compiler's message."""
     path = compiler()
     if path is None:
         raise RuntimeError("no C++ compiler is installed; kernels cannot be run on the CPU")

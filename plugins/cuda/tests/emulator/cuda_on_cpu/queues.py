@@ -40,11 +40,11 @@ class Queue:
             return self._enqueued
 
     def over(self, number: int) -> bool:
-        """Whether the work up to a number has been done; nothing is begun for the question's sake."""
+        """Returns whether the work up to a number has been done; nothing is begun for the question's sake."""
         return self._done >= number
 
     def wait(self, number: int | None = None) -> None:
-        """Has the work up to a number, by default all, done now. Raises the error of the work."""
+        """Does the work up to a number, by default all, now. Raises the error of the work."""
         with self._changed:
             number = self._enqueued if number is None else number
             self._wanted = max(self._wanted, number)

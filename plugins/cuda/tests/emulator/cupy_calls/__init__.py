@@ -53,7 +53,7 @@ class Row:
         return inspect.Signature(made)
 
     def complaint(self, positional: list[str], named: dict[str, str]) -> str:
-        """Why a call with arguments of these types ("" where unknown) does not fit; empty where it does."""
+        """Returns why a call with arguments of these types ("" where unknown) does not fit; empty where it does."""
         signature = self.signature
         if signature is None:
             return "" if self.declared == "class" else f"{self.name} is no function but {self.declared}"
@@ -74,7 +74,7 @@ def _text(argument: ast.arg) -> str:
 
 
 def _fits(found: str, wanted: str) -> bool:
-    """Whether Cython takes a value of one type for a parameter of another; unknown types fit."""
+    """Returns whether Cython takes a value of one type for a parameter of another; unknown types fit."""
     if wanted in ("int", "bool", "float"):
         return found in ("", "int", "bool", wanted)
     return found in ("", wanted) if wanted in KINDS else found not in KINDS
@@ -82,7 +82,7 @@ def _fits(found: str, wanted: str) -> bool:
 
 @cache
 def table(path: Path = TABLE) -> dict[str, dict[str, Row]]:
-    """The rows by version and name."""
+    """Returns the rows by version and name."""
     versions: dict[str, dict[str, Row]] = {}
     for name, rows in tomllib.loads(path.read_text()).items():
         for version, (at, declared) in rows.items():
@@ -91,13 +91,15 @@ def table(path: Path = TABLE) -> dict[str, dict[str, Row]]:
 
 
 def nearest(version: str) -> str:
-    """The version in the table that stands for one of CuPy: itself, the same major version's, or the development's."""
+    """Returns the version in the table that stands for one of CuPy: itself, the same major
+    version's, or the development's.
+    """
     same = [v for v in table() if v.split(".")[0] == version.split(".")[0]]
     return version if version in table() else same[0] if same else "main"
 
 
 def check_calls(cupy: Any, version: str) -> None:
-    """Has every call of an emulated CuPy that the table knows raise TypeError where CuPy itself would."""
+    """Makes every call of an emulated CuPy that the table knows raise TypeError where CuPy itself would."""
     for name, row in table()[nearest(version)].items():
         owner: Any = cupy
         *path, last = name.split(".")[1:]

@@ -56,7 +56,9 @@ def _found(name: str) -> Any:
 
 
 def _parameters(function: Any) -> list[str] | None:
-    """Names of a function's parameters, from its signature or from the declaration that Cython keeps as its text."""
+    """Returns names of a function's parameters, from its signature or from the declaration that
+    Cython keeps as its text.
+    """
     try:
         names = list(inspect.signature(function).parameters)
     except (TypeError, ValueError):

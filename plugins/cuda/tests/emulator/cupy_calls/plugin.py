@@ -95,13 +95,13 @@ class Module:
         return node
 
     def _class(self, node: ast.AST) -> str:
-        """Name of the class that a node is in."""
+        """Returns the name of the class that a node is in."""
         while not isinstance(node, ast.ClassDef | ast.Module):
             node = self.parents[node]
         return node.name if isinstance(node, ast.ClassDef) else self.path.stem
 
     def path_of(self, node: ast.AST) -> str:
-        """The name in CuPy that an expression stands for; empty if for none."""
+        """Returns the name in CuPy that an expression stands for; empty if for none."""
         if isinstance(node, ast.Name):
             return self.imported.get(node.id, "")
         if isinstance(node, ast.Attribute):
@@ -110,7 +110,7 @@ class Module:
         return ""
 
     def kind(self, node: ast.AST) -> str:
-        """The type of an expression's value: a class of CuPy, or a type of Python; empty where unknown."""
+        """Returns the type of an expression's value: a class of CuPy, or a type of Python; empty where unknown."""
         if isinstance(node, ast.Call):
             called = self.path_of(node.func)
             if called.rpartition(".")[2][:1].isupper():
@@ -156,7 +156,7 @@ class Module:
                 yield Use(name, where)
 
     def _goes_on(self, node: ast.Attribute) -> bool:
-        """Whether an attribute is called, or another one of it is taken."""
+        """Returns whether an attribute is called, or another one of it is taken."""
         parent = self.parents[node]
         return isinstance(parent, ast.Attribute) or (isinstance(parent, ast.Call) and parent.func is node)
 
@@ -174,7 +174,7 @@ def _result(called: str) -> str:
 
 
 def modules(texts: dict[Path, str] | None = None) -> list[Module]:
-    """The plugin's sources. texts: others in their place."""
+    """Returns the plugin's sources. texts: others in their place."""
     attributes = dict(HINTS)
     texts = texts or {path: path.read_text() for path in sorted(SOURCES.glob("*.py"))}
     found = [Module(path, text, attributes) for path, text in texts.items()]
@@ -185,10 +185,10 @@ def modules(texts: dict[Path, str] | None = None) -> list[Module]:
 
 
 def uses(texts: dict[Path, str] | None = None) -> list[Use]:
-    """Everything of CuPy that the plugin uses."""
+    """Returns everything of CuPy that the plugin uses."""
     return [use for module in modules(texts) for use in module.uses()]
 
 
 def names() -> set[str]:
-    """The names of CuPy that the plugin uses."""
+    """Returns the names of CuPy that the plugin uses."""
     return {use.name for use in uses()}

@@ -105,7 +105,7 @@ class Repository:
 
 
 def _definition(lines: list[str], i: int, name: str) -> str:
-    """The function, class or constant that line i defines under a name; empty if it does not."""
+    """Returns the function, class or constant that line i defines under a name; empty if it does not."""
     line, quoted = lines[i], re.escape(name)
     if found := re.match(rf"\s*(?:cp)?def (?:inline )?(?:([\w ]+?) )?{quoted}\(", line):
         text = "".join(lines[i : i + 12])[found.end() :]

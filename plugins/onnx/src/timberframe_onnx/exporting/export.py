@@ -82,7 +82,7 @@ def _named(fetches: Any) -> dict[str, Tensor]:
 
 
 def _needed(tensors: Sequence[Tensor]) -> list[Operation]:
-    """All operations that tensors need, in the order in which the graph has them."""
+    """Returns all operations that tensors need, in the order in which the graph has them."""
     found: dict[Operation, None] = {}
     stack = [t.op for t in tensors]
     while stack:

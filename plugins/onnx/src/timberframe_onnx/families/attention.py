@@ -24,7 +24,8 @@ QK_OUTPUT = 3
 
 
 def _computes_as_it_is(node: Node, inputs: Sequence[Any]) -> bool:
-    """Whether an attention is of types in which it is computed as a whole; in short ones its body says where to round.
+    """Returns whether an attention is of types in which it is computed as a whole; in short ones its
+    body says where to round.
 
     Scores as an output are left to the body, too.
     """
@@ -91,7 +92,10 @@ def _of_cache(node: Node, q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | Non
 
 
 def _attended(node: Node, q: Tensor, parts: list[_Part], whole_rows: bool) -> Tensor:
-    """The values weighted by how queries and keys suit each other. whole_rows: the biases may hide all of a query."""
+    """Returns the values weighted by how queries and keys suit each other.
+
+    whole_rows: the biases may hide all of a query.
+    """
     sizes, shared = shape_parts(q), shape_parts(parts[0].k)
     node.require_known(isinstance(sizes[3], int), "the size of its heads")
     grouped = not (isinstance(sizes[1], int) and sizes[1] == shared[1])

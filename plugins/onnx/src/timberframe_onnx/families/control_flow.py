@@ -82,7 +82,9 @@ def _if(node: Node, condition: Tensor) -> list[Value]:
 
 
 def _one_branch(node: Node, condition: Tensor, name: str, error: InvalidModelError) -> list[Value]:
-    """The outputs where one branch does not suit the shapes of the inputs: a run that takes it ends with its error."""
+    """Returns the outputs where one branch does not suit the shapes of the inputs: a run that
+    takes it ends with its error.
+    """
     if name == "then_branch":
         condition, other = tf.logical_not(condition), "else_branch"
     else:

@@ -143,7 +143,7 @@ def _without_padding(node: Node, window: Windows, group: int) -> Node:
 
 
 def _cut(node: Node, window: Windows, given: list[Any], full: list[Any]) -> list[tuple[Any, Any]]:
-    """How much of the full result is cut off before and after, along each axis."""
+    """Returns how much of the full result is cut off before and after, along each axis."""
     wanted = node.get("output_shape")
     if wanted is None and window.auto_pad in ("NOTSET", "VALID", ""):
         pads = window.pads or [0] * (2 * len(full))
@@ -174,7 +174,9 @@ def _stretched(x: Tensor, strides: tuple[int, ...], extra: list[int]) -> Tensor:
 
 
 def _ended(x: Tensor, axis: int, drop: int) -> Tensor:
-    """The data without its last `drop` elements along an axis, or with zeros after them where it is negative."""
+    """Returns the data without its last `drop` elements along an axis, or with zeros after
+    them where it is negative.
+    """
     rank = x.shape.ndims
     if drop > 0:
         return x[tuple(slice(None, -drop) if j == axis else slice(None) for j in range(rank))]

@@ -113,7 +113,7 @@ _SCATTERS: dict[str, Callable[..., Tensor]] = {
 
 
 def _scattered(node: Node, flat: Tensor, places: Tensor, updates: Tensor) -> Tensor:
-    """Rows of `flat` at `places` (a vector), replaced by or combined with the rows of `updates`."""
+    """Returns rows of `flat` at `places` (a vector), replaced by or combined with the rows of `updates`."""
     reduction = node.get("reduction", "none")
     if reduction == "mul":
         return flat * tf.unsorted_segment_prod(updates, places, dynamic_shape(flat)[0])

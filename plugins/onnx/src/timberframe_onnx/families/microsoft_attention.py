@@ -34,7 +34,9 @@ def _hidden(node: Node, like: Tensor, seen: Tensor) -> Tensor:
 
 
 def _causal(queries: Tensor, keys: Tensor) -> Tensor:
-    """Whether a query [queries, 1] sees a key [keys]: those up to its own place, which is counted from the end."""
+    """Returns whether a query [queries, 1] sees a key [keys]: those up to its own place,
+    which is counted from the end.
+    """
     return tf.range(keys) <= (tf.range(queries) + keys - queries)[:, None]
 
 
@@ -76,7 +78,7 @@ def _attention(
 
 
 def _bias(node: Node, q: Tensor, k: Tensor, mask: Any, added: Any) -> Any:
-    """All that is added to scores."""
+    """Returns all that is added to scores."""
     keys = tf.shape(k)[2]
     parts = [] if added is None else [added]
     if mask is not None:

@@ -68,7 +68,7 @@ def _feature_vectorizer(node: Node, *inputs: Tensor) -> Tensor:
 
 
 def _same(x: Tensor, keys: Tensor) -> Tensor:
-    """Which of the keys each element is, along a new last axis; NaN is the same as NaN."""
+    """Returns which of the keys each element is, along a new last axis; NaN is the same as NaN."""
     element = tf.expand_dims(x, -1)
     same = tf.equal(element, keys)
     if x.dtype.is_floating:

@@ -116,7 +116,9 @@ def _svm_classifier(node: Node, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _pairs(weights: Array, counts: list[int]) -> tuple[list[tuple[int, int]], Array]:
-    """The pairs of classes, and the weights of support vectors [vectors, pairs] in the decision between each two."""
+    """Returns the pairs of classes, and the weights of support vectors [vectors, pairs] in the
+    decision between each two.
+    """
     starts = np.cumsum([0, *counts])
     pairs = [(i, j) for i in range(len(counts)) for j in range(i + 1, len(counts))]
     spread = np.zeros((int(starts[-1]), len(pairs)), weights.dtype)
@@ -127,7 +129,9 @@ def _pairs(weights: Array, counts: list[int]) -> tuple[list[tuple[int, int]], Ar
 
 
 def _probabilities(node: Node, scores: Tensor, pairs: list[tuple[int, int]], classes: int) -> Tensor:
-    """Probabilities of classes from those of pairs (Wu, Lin, Weng, 2004), as libsvm finds them: by iteration."""
+    """Returns probabilities of classes from those of pairs (Wu, Lin, Weng, 2004), as libsvm
+    finds them: by iteration.
+    """
     a = tf.constant(np.array(node.get("prob_a"), scores.dtype.numpy))
     b = tf.constant(np.array(node.get("prob_b"), scores.dtype.numpy))
     each = tf.minimum(tf.maximum(scalar(1, scores) - tf.sigmoid(scores * a + b), 1e-7), 1 - 1e-7)

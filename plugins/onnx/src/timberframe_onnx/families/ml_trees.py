@@ -99,7 +99,7 @@ class Trees:
 
 
 def _values(node: Node, name: str) -> Array:
-    """Numbers of an attribute, which may be a tensor for float64."""
+    """Returns numbers of an attribute, which may be a tensor for float64."""
     tensor = node.get(f"{name}_as_tensor")
     return array_of(tensor, None) if tensor is not None else np.array(node.get(name, []), np.float32)
 
@@ -180,7 +180,7 @@ def _classifier(node: Node, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _binary(node: Node, score: Tensor, base: Array, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Two classes by the score of one. Scores that are never negative are probabilities, others are margins."""
+    """Returns two classes by the score of one. Scores that are never negative are probabilities, others are margins."""
     if len(base):
         score = score + float(base[-1])
     positive = bool(np.all(_values(node, "class_weights") >= 0))

@@ -67,7 +67,9 @@ def _repeated(x: Tensor, rank: int, mode: str, before: Tensor, after: Tensor) ->
 
 
 def _source(functions: Any, place: Any, mode: str, count: Any) -> Any:
-    """Which element each place has, by functions of NumPy or of the graph; places count from the first element."""
+    """Returns which element each place has, by functions of NumPy or of the graph; places
+    count from the first element.
+    """
     if mode == "edge":
         return functions.minimum(functions.maximum(place, 0), count - 1)
     if mode == "wrap":

@@ -53,7 +53,7 @@ def _max_pool(node: Node, x: Tensor) -> Any:
 
 
 def _places(node: Node, x: Tensor, windows: Windows, best: Tensor, before: list[Any]) -> Tensor:
-    """Where in the flattened input the maximum of each window is, by its place in the window."""
+    """Returns where in the flattened input the maximum of each window is, by its place in the window."""
     spatial = len(windows.kernel)
     parts = shape_parts(x, tf.int64)
     counts = shape_parts(best, tf.int64)

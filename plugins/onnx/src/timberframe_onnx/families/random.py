@@ -17,7 +17,7 @@ def _seed(node: Node) -> int | None:
 
 
 def _drawn(node: Node, shape: Any, element: int) -> Tensor:
-    """Numbers of a shape, normal or uniform by the name of the op."""
+    """Returns numbers of a shape, normal or uniform by the name of the op."""
     dtype = NATIVE[element]
     wide = dtype if dtype in (tf.float32, tf.float64) else tf.float32
     if node.op.startswith("RandomNormal"):

@@ -67,7 +67,7 @@ def _number(size: Any) -> Tensor:
 def _sizes_and_scales(
     node: Node, inputs: list[Any], scales: Tensor | None, wanted: Tensor | None, count: int
 ) -> tuple[list[Any], list[Any]]:
-    """Sizes of the result along the axes, and by how much it is larger: numbers where they are known."""
+    """Returns sizes of the result along the axes, and by how much it is larger: numbers where they are known."""
     if wanted is not None:
         known = static(wanted)
         if known is not None and all(isinstance(n, int) for n in inputs):
@@ -113,7 +113,7 @@ def _fitted(node: Node, inputs: Array, wanted: Array) -> tuple[list[Any], list[A
 
 
 def _places(node: Node, size: Any, outputs: Any, factor: Any, bounds: tuple[Tensor, Tensor] | None) -> Tensor:
-    """Where in the input each element of the result comes from."""
+    """Returns where in the input each element of the result comes from."""
     at = tf.cast(tf.range(_number(outputs)), FLOAT)
     count = tf.cast(_number(size), FLOAT)
     scale = tf.cast(factor, FLOAT) if isinstance(factor, tf.Tensor) else tf.constant(factor, FLOAT)

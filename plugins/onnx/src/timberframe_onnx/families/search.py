@@ -30,7 +30,9 @@ def _unique(node: Node, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 def _order(values: Tensor, axis: int) -> Tensor:
-    """The order of slices along an axis by their elements, the first of which counts most: a stable sort by each."""
+    """Returns the order of slices along an axis by their elements, the first of which counts
+    most: a stable sort by each.
+    """
     rank = values.shape.ndims
     if rank == 1:
         return tf.argsort(values)

@@ -93,7 +93,7 @@ def _tf_idf(node: Node, x: Tensor) -> Tensor:
 
 
 def _found(node: Node, rows: Tensor, length: Tensor, grams: list[Any], n: int) -> Tensor:
-    """How often each of these n-grams is in each row."""
+    """Returns how often each of these n-grams is in each row."""
     flat = [g for gram in grams for g in gram]
     wanted = texts(flat) if isinstance(flat[0], str) else tf.constant(np.array(flat, rows.dtype.numpy), rows.dtype)
     wanted = tf.reshape(wanted, [len(grams), n])

@@ -60,7 +60,8 @@ def array_of(tensor: TensorProto, folder: Path | None) -> Array:
 
 
 def _raw(tensor: TensorProto) -> Array | None:
-    """The elements of a tensor that has them as bytes, which the array keeps; None for one that has them otherwise.
+    """Returns the elements of a tensor that has them as bytes, which the array keeps; None for
+    one that has them otherwise.
 
     The message makes new bytes each time that it is asked for them.
     """

@@ -134,7 +134,9 @@ class Scope:
                 self.values[name] = value
 
     def attributes_of(self, proto: onnx.NodeProto) -> Iterable[AttributeProto]:
-        """The attributes of a node; those that refer to an attribute of the function around it have its value."""
+        """Yields the attributes of a node; those that refer to an attribute of the function
+        around it have its value.
+        """
         for a in proto.attribute:
             if not a.ref_attr_name:
                 yield a

@@ -28,7 +28,7 @@ class OnDevice(NamedTuple):
     arrays: Sequence[Array]
 
     def on_host(self) -> np.ndarray:
-        """All their elements, copied into one array of one dimension."""
+        """Returns all their elements, copied into one array of one dimension."""
         return np.concatenate([np.ravel(self.device.copy_out(a)) for a in self.arrays])
 
 
@@ -47,7 +47,7 @@ class _Members:
         return self.exchange_or_fail(data)
 
     def exchange_or_fail(self, data: bytes | None) -> list[bytes]:
-        """None says that this process has failed, so that the others need not wait for it."""
+        """Exchanges messages; None says that this process has failed, so that the others need not wait for it."""
         sign = zlib.crc32(b"set-up of devices")
         sent = np.frombuffer((b"\0" if data is None else b"\1") + (data or b""), np.uint8)
         every = [WHOLE] * self.size
@@ -80,7 +80,9 @@ class DeviceCollectives:
         self._asks = False
 
     def marked(self, sign: int, device: Device | None) -> int:
-        """A sign that also says which device this is among those of this process, and by which library it works."""
+        """Returns a sign that also says which device this is among those of this process, and
+        by which library it works.
+        """
         if device is None:
             return sign
         if device not in self._devices:
@@ -93,7 +95,9 @@ class DeviceCollectives:
         self._asks = self._asks or any(sign >> 32 for sign in self._transport.signs)
 
     def agreed(self, device: Device | None, sign: int, waiting: Waiting) -> Collective | None:
-        """What carries out a collective on the devices where all arrays are; None where they must go by the host."""
+        """Returns what carries out a collective on the devices where all arrays are; None where
+        they must go by the host.
+        """
         if not self._asks:
             return None
         self._transport.exchange(_NOTHING, [0] * self._size, [WHOLE] * self._size, sign, waiting)
@@ -122,7 +126,7 @@ class DeviceCollectives:
     def carry_out(
         self, start: Callable[[Collective, Sequence[Array]], Pending], found: Collective, x: OnDevice, waiting: Waiting
     ) -> OnDevice:
-        """The results of a collective; LostError where a process has ended, which devices do not know."""
+        """Returns the results of a collective; LostError where a process has ended, which devices do not know."""
         pending = start(found, x.arrays)
         began = looked = time.monotonic()
         while not pending.done():

@@ -54,7 +54,7 @@ class Work:
             self.changed.notify_all()
 
     def wait(self) -> Any:
-        """What it gives, or its error."""
+        """Returns what it gives, or its error."""
         with self.changed:
             self.changed.wait_for(lambda: self.over)
         if self.error is not None:
@@ -96,19 +96,19 @@ class Group:
     # Collectives: of an array of one dimension, or of arrays of a device, of which the results then may be, too
 
     def all_reduce(self, x: np.ndarray | OnDevice) -> Work:
-        """The sum of all processes' arrays, in each of them; an array of the host is overwritten by it."""
+        """Returns the sum of all processes' arrays, in each of them; an array of the host is overwritten by it."""
         return self._start("all-reduce", x, self._all_reduce, lambda c, arrays: c.all_reduce(arrays))
 
     def reduce_scatter(self, x: np.ndarray | OnDevice) -> Work:
-        """The sum of all processes' arrays, of which each gets its part of equal length."""
+        """Returns the sum of all processes' arrays, of which each gets its part of equal length."""
         return self._start("reduce-scatter", x, self._reduce_scatter, lambda c, arrays: c.reduce_scatter(arrays[0]))
 
     def all_gather(self, x: np.ndarray | OnDevice) -> Work:
-        """The arrays of all processes, which are equally long, one after the other."""
+        """Returns the arrays of all processes, which are equally long, one after the other."""
         return self._start("all-gather", x, self._all_gather, lambda c, arrays: c.all_gather(arrays[0]))
 
     def broadcast(self, x: np.ndarray | OnDevice, root: int) -> Work:
-        """The array of the process of this rank, in each of them; those of the others only say its length."""
+        """Returns the array of the process of this rank, in each of them; those of the others only say its length."""
         by_host = partial(self._broadcast, root)
         return self._start(f"broadcast of {root}", x, by_host, lambda c, arrays: c.broadcast(arrays[0], root))
 
@@ -219,7 +219,7 @@ class Group:
 
 
 def connect(rank: int, size: int, address: str, name: str, seconds: float, memory: bool) -> Group:
-    """A group, when all its processes are there; see `join`."""
+    """Returns a group, when all its processes are there; see `join`."""
     if not 0 <= rank < size:
         raise InvalidArgumentError(f"group '{name}': rank {rank} of {size} given; it must lie in [0, {size})")
     end = time.monotonic() + seconds
@@ -256,7 +256,7 @@ def join(
 
 
 def group() -> Group:
-    """The group that this process has joined; UnavailableError where there is none."""
+    """Returns the group that this process has joined; UnavailableError where there is none."""
     if _joined is None:
         raise UnavailableError("this process is in no group; timberframe_ray.join makes it part of one")
     return _joined

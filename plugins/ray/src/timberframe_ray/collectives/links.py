@@ -164,7 +164,7 @@ def _gather(sockets: dict[int, socket.socket], size: int, address: tuple[str, in
 def _find(
     sockets: dict[int, socket.socket], rank: int, size: int, address: tuple[str, int], name: str, end: float
 ) -> None:
-    """The others: connects to all lower ranks, then takes the higher ones in."""
+    """Finds the others: connects to all lower ranks, then takes the higher ones in."""
     with socket.create_server(("", 0), backlog=size) as listening:
         hello = {"group": name, "rank": rank, "port": listening.getsockname()[1]}
         sockets[0] = _connected(address, hello, end)

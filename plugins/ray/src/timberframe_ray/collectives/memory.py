@@ -105,17 +105,17 @@ class Memory:
 
 
 def piece_bytes(size: int) -> int:
-    """Bytes of a slot."""
+    """Returns bytes of a slot."""
     return max(1 << 12, min(_PIECE_BYTES, (_MOST_BYTES // (2 * size)) & -(1 << 12)))
 
 
 def segment_bytes(size: int) -> int:
-    """Bytes of the whole segment: counters, and two slots of each process."""
+    """Returns bytes of the whole segment: counters, and two slots of each process."""
     return size * (_LINE + 2 * piece_bytes(size))
 
 
 def share(links: Links, rank: int, size: int, end: float, wanted: bool) -> mmap.mmap | None:
-    """A segment that all processes of the group have, None where they are on several machines.
+    """Returns a segment that all processes of the group have, None where they are on several machines.
 
     end: the latest time; wanted: whether this process takes one.
 

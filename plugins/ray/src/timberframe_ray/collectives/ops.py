@@ -158,14 +158,14 @@ def _shape(call: HostCall) -> tuple[int, ...]:
 
 
 def _carried_out(call: HostCall, do: Callable[[Any], Work], shape: tuple[int, ...]) -> Any:
-    """What a collective of one tensor gives, in the shape that it has then; where it was carried out."""
+    """Returns what a collective of one tensor gives, in the shape that it has then; where it was carried out."""
     given = _given(call)
     found = _result(call, do(given if isinstance(given, OnDevice) else given[0].ravel()))
     return (found.arrays[0], found.device) if isinstance(found, OnDevice) else found.reshape(shape)
 
 
 def _given(call: HostCall) -> OnDevice | list[np.ndarray]:
-    """The inputs where they are, if that is one device with collectives; else on the host."""
+    """Returns the inputs where they are, if that is one device with collectives; else on the host."""
     devices = {id(device): device for _, device in call.inputs}
     (device, *others) = devices.values()
     if not others and device is not None and device.collective_library:
@@ -180,7 +180,7 @@ def _check_size(call: HostCall) -> None:
 
 
 def _result(call: HostCall, work: Work) -> Any:
-    """What comes of a collective; a run that is cancelled ends it, and with it the group."""
+    """Returns what comes of a collective; a run that is cancelled ends it, and with it the group."""
     try:
         with work.changed:
             call.cancel.wait_for(work.changed, lambda: work.over)
@@ -203,7 +203,8 @@ def all_reduce(values: Sequence[Any]) -> list[Any]:
 
 
 def all_gather(value: Any) -> Any:
-    """The tensors of all processes of the group, of equal shapes, one after the other along the first dimension.
+    """Returns the tensors of all processes of the group, of equal shapes, one after the other
+    along the first dimension.
 
     value: of shape [n, ...]; the result has shape [size * n, ...] and the same dtype, one of `all_reduce`'s. The group
     must have been joined: UnavailableError. Errors of a run are those of `all_reduce`.
@@ -222,7 +223,7 @@ def reduce_scatter(value: Any) -> Any:
 
 
 def broadcast(value: Any, root: int = 0) -> Any:
-    """The tensor of the process of rank `root`, in all of them; shapes must be equal.
+    """Returns the tensor of the process of rank `root`, in all of them; shapes must be equal.
 
     value: of any shape, with one of `all_reduce`'s dtypes, which are the result's. A run raises InvalidArgumentError
     where `root` is no rank of the group; its other errors are those of `all_reduce`.

@@ -18,7 +18,7 @@ _FRAMES = ("switch", "merge", "enter", "exit", "next_iteration")
 def DistributedOptimizer(  # noqa: N802  # it stands for a class, which depends on the optimizer
     optimizer: Any, bucket_bytes: int = BUCKET_BYTES
 ) -> Any:
-    """An optimizer as the one that is given, whose `compute_gradients` gives the means over all processes.
+    """Returns an optimizer as the one that is given, whose `compute_gradients` gives the means over all processes.
 
     bucket_bytes: gradients are reduced in buckets of about so many bytes, each alone with 0, in the order in which the
     backward pass makes them: one bucket is on its way while the next one is computed. They keep their shapes, and have
@@ -61,7 +61,7 @@ class _Distributed:
 
 
 def mean_gradients(gradients: Sequence[Any], bucket_bytes: int = BUCKET_BYTES) -> list[Any]:
-    """The means over all processes of tensors and IndexedSlices; None stays None."""
+    """Returns the means over all processes of tensors and IndexedSlices; None stays None."""
     size, found = group().size, list(gradients)
     dense = {i: g for i, g in enumerate(gradients) if g is not None and not hasattr(g, "indices")}
     last: Any = None
@@ -95,7 +95,9 @@ def _after(operation: Any, before: Any) -> None:
 
 
 def _buckets(dense: dict[int, Any], most: int) -> list[list[int]]:
-    """Positions of the gradients of each bucket, in the order in which the backward pass makes them; of one dtype."""
+    """Returns positions of the gradients of each bucket, in the order in which the backward pass
+    makes them; of one dtype.
+    """
     buckets: list[list[int]] = []
     left, dtype = 0, None
     for i in sorted(dense, key=lambda i: dense[i].op.id):
@@ -108,7 +110,7 @@ def _buckets(dense: dict[int, Any], most: int) -> list[list[int]]:
 
 
 def _bytes(tensor: Any) -> int:
-    """Those that a tensor has, 0 where its shape is not known."""
+    """Returns those that a tensor has, 0 where its shape is not known."""
     shape, count = tensor.static_shape, tensor.dtype.numpy.itemsize
     if not is_static(shape):
         return 0
@@ -118,7 +120,7 @@ def _bytes(tensor: Any) -> int:
 
 
 def _overlap(started: Sequence[tuple[Sequence[Any], Any]]) -> None:
-    """Has each bucket on its way before the rest of the backward pass begins.
+    """Puts each bucket on its way before the rest of the backward pass begins.
 
     Otherwise a device would do all of that as one cluster first. What only later buckets need waits for the start of
     an earlier one, where it reads what that needs, too.
@@ -137,12 +139,12 @@ def _overlap(started: Sequence[tuple[Sequence[Any], Any]]) -> None:
 
 
 def _computed(*tensors: Any) -> bool:
-    """Whether there are floats among them: others are shapes and positions, which are known before a run."""
+    """Returns whether there are floats among them: others are shapes and positions, which are known before a run."""
     return any(x.dtype.is_floating or x.dtype.is_complex for x in tensors)
 
 
 def ancestors(operations: Sequence[Any], known: Collection[Any] = ()) -> set[Any]:
-    """The operations, and all that they need, but for those that are known."""
+    """Returns the operations, and all that they need, but for those that are known."""
     found: set[Any] = set()
     waiting = list(operations)
     while waiting:

@@ -54,20 +54,20 @@ class _Sum:
         return len(self._pieces)
 
     def chunk(self, i: int, rank: int) -> np.ndarray:
-        """What the process of this rank adds up of a piece."""
+        """Returns what the process of this rank adds up of a piece."""
         return self._pieces[i][self._chunks[i][rank]]
 
     def received(self, i: int, rank: int) -> np.ndarray:
-        """Where a process's part of this one's chunk goes."""
+        """Returns where a process's part of this one's chunk goes."""
         found: np.ndarray = self._buffers[i % 2, rank, : self.chunk(i, self._rank).size]
         return found
 
     def is_free(self, i: int) -> bool:
-        """Whether the buffers of a piece are not in use by the one before it that has them."""
+        """Returns whether the buffers of a piece are not in use by the one before it that has them."""
         return i < 2 or self.is_there(i - 2)
 
     def is_there(self, i: int) -> bool:
-        """Whether the sum of this process's chunk is."""
+        """Returns whether the sum of this process's chunk is."""
         return not self._missing[i]
 
     def add(self, i: int) -> None:
@@ -129,14 +129,14 @@ class Sockets:
         self._transfer(out, into, waiting)
 
     def _buffers_of(self, count: int, dtype: np.dtype) -> np.ndarray:
-        """Two arrays of so many elements for each process."""
+        """Returns two arrays of so many elements for each process."""
         nbytes = 2 * self._size * count * dtype.itemsize
         if self._buffers.nbytes < nbytes:
             self._buffers = np.empty(nbytes, np.uint8)
         return self._buffers[:nbytes].view(dtype).reshape(2, self._size, count)
 
     def _begin(self, sign: int, sent: dict[int, np.ndarray], filled: dict[int, np.ndarray]) -> tuple[_Parts, _Parts]:
-        """The frames with which a call begins."""
+        """Returns the frames with which a call begins."""
         self._number += 1
         self.signs[self._rank] = sign
         out: _Parts = {}
@@ -220,5 +220,5 @@ def _is_ready(parts: deque[_Part]) -> bool:
 
 
 def _bytes(array: np.ndarray) -> memoryview:
-    """The array's memory."""
+    """Returns the array's memory."""
     return array.view(np.uint8).data if array.size else memoryview(b"")

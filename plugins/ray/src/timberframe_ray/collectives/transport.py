@@ -28,7 +28,7 @@ class Transport(Protocol):
     def exchange(
         self, given: np.ndarray, lengths: Sequence[int], parts: Sequence[slice], sign: int, waiting: Waiting
     ) -> list[np.ndarray]:
-        """What this process wants of each one's array, by rank; valid until the next call.
+        """Returns what this process wants of each one's array, by rank; valid until the next call.
 
         given: this one's array, of one dimension; lengths: of all of them; parts: which part of each array each process
         wants.
@@ -49,13 +49,13 @@ class DifferentError(Exception):
 
 
 def chunks(count: int, size: int) -> list[slice]:
-    """An array of so many elements in one part for each process."""
+    """Returns an array of so many elements in one part for each process."""
     ends = [count * i // size for i in range(size + 1)]
     return [slice(a, b) for a, b in itertools.pairwise(ends)]
 
 
 def ordered_sum(parts: Sequence[np.ndarray], out: np.ndarray | None = None) -> np.ndarray:
-    """The sum, from the first to the last; of two-byte floats in single precision, rounded once.
+    """Returns the sum, from the first to the last; of two-byte floats in single precision, rounded once.
 
     out: gets it, and may be one of the parts; then the first part may be written over.
     """

@@ -32,5 +32,5 @@ COPIES = ("Identity", "StopGradient", "PreventGradient", "Reshape", "ExpandDims"
 
 
 def literal(node: KernelNode) -> bytes:
-    """The element that `element()` stands for in the plan of this node: one for OnesLike, else zero."""
+    """Returns the element that `element()` stands for in the plan of this node: one for OnesLike, else zero."""
     return np.ones((), node.outputs[0].dtype).tobytes() if node.op == "OnesLike" else bytes(16)

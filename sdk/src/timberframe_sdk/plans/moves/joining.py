@@ -9,7 +9,7 @@ from timberframe_sdk.plans.moves.views import Stages, dense, element, host_integ
 
 
 def _joined(node: KernelNode, shapes: Sequence[tuple[int, ...]], axis: int) -> Stages:
-    """The kernel's inputs, in these shapes, one after the other along an axis of the output."""
+    """Returns the kernel's inputs, in these shapes, one after the other along an axis of the output."""
     whole, moves, at = target(node), [], 0
     for number, shape in enumerate(shapes):
         moves.append((dense(shape, itemsize(node), number), whole.along(axis, at, shape[axis])))
@@ -69,7 +69,7 @@ def _paddings(node: KernelNode) -> list[tuple[int, int]]:
 
 
 def _bordered(node: KernelNode, fill: int | None) -> Stages:
-    """The input inside, and borders filled with an input's element (None: with zeros)."""
+    """Returns the input inside, and borders filled with an input's element (None: with zeros)."""
     whole, shape, pairs = target(node), node.inputs[0].shape, _paddings(node)
     moves = []
     for axis, (before, after) in enumerate(pairs):
@@ -89,7 +89,7 @@ def _pad_v2(node: KernelNode) -> Stages:
 
 
 def _mirror_pad(node: KernelNode) -> Stages:
-    """The input inside; then, from the last dimension on, the borders as mirror images of what is there."""
+    """Returns the input inside; then, from the last dimension on, the borders as mirror images of what is there."""
     edge = 1 if node.attrs["mode"] == "REFLECT" else 0
     shape, pairs = node.inputs[0].shape, _paddings(node)
     inside = target(node)

@@ -7,7 +7,8 @@ from timberframe_sdk.plans.moves.views import host_integers
 
 
 def mirrored_dimensions(node: KernelNode) -> tuple[bool, int, list[tuple[int, int, int]]]:
-    """Whether the edge itself is not mirrored, elements that stay together, and (size, before, after) of dimensions.
+    """Returns whether the edge itself is not mirrored, elements that stay together, and (size,
+    before, after) of dimensions.
 
     Sizes are the output's. Dimensions without paddings become one with the one before them.
     """

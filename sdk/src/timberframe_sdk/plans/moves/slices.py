@@ -34,13 +34,13 @@ def slice_limits(node: KernelNode) -> list[tuple[int, int]]:
 
 
 def slice_move(node: KernelNode) -> tuple[View, View]:
-    """The move of a Slice that begins at the input's first element."""
+    """Returns the move of a Slice that begins at the input's first element."""
     sizes = node.outputs[0].shape
     return source(node).window([0] * len(sizes), sizes), target(node)
 
 
 def selected(node: KernelNode, whole: View, taken: Sequence[int], first: int) -> tuple[View, list[Selection]]:
-    """The part of `whole` that StridedSlice takes, of sizes `taken`, and what to find out at each launch.
+    """Returns the part of `whole` that StridedSlice takes, of sizes `taken`, and what to find out at each launch.
 
     first: number of the input begin; end and strides follow. The list is empty where begin and end are constants: the
     part is where they say; else its first element is that of the whole.
@@ -69,12 +69,12 @@ def selected(node: KernelNode, whole: View, taken: Sequence[int], first: int) ->
 
 
 def strided_slice_move(node: KernelNode) -> tuple[View, View, list[Selection]]:
-    """The move of a StridedSlice, and what is left to find out."""
+    """Returns the move of a StridedSlice, and what is left to find out."""
     part, late = selected(node, source(node), node.outputs[0].shape, 1)
     return part, target(node, part.shape), late
 
 
 def strided_slice_grad_move(node: KernelNode) -> tuple[View, View, list[Selection]]:
-    """The move of dy, number 2 of the inputs that the kernel gets, into zeros; and what is left to find out."""
+    """Returns the move of dy, number 2 of the inputs that the kernel gets, into zeros; and what is left to find out."""
     part, late = selected(node, target(node), node.inputs[4].shape, 1)
     return dense(part.shape, itemsize(node), 2), part, late

@@ -30,13 +30,13 @@ class View(NamedTuple):
     tensor: int = 0
 
     def window(self, starts: Sequence[int], sizes: Sequence[int], steps: Sequence[int] | None = None) -> View:
-        """The part that begins at `starts` and takes `sizes` elements, every steps[i]-th."""
+        """Returns the part that begins at `starts` and takes `sizes` elements, every steps[i]-th."""
         strides = self.strides if steps is None else tuple([s * n for s, n in zip(self.strides, steps, strict=True)])
         offset = self.offset + sum([a * s for a, s in zip(starts, self.strides, strict=True)])
         return View(tuple(sizes), strides, offset, self.tensor)
 
     def along(self, axis: int, start: int, size: int, step: int = 1) -> View:
-        """The part that takes `size` elements of one dimension, every step-th from `start` on."""
+        """Returns the part that takes `size` elements of one dimension, every step-th from `start` on."""
         shape, strides = self.shape, self.strides
         stride = strides[axis]
         if step != 1:
@@ -44,7 +44,7 @@ class View(NamedTuple):
         return View((*shape[:axis], size, *shape[axis + 1 :]), strides, self.offset + start * stride, self.tensor)
 
     def permuted(self, order: Sequence[int]) -> View:
-        """The dimensions in another order."""
+        """Returns the dimensions in another order."""
         shape, strides = self.shape, self.strides
         return View(tuple([shape[i] for i in order]), tuple([strides[i] for i in order]), self.offset, self.tensor)
 
@@ -64,7 +64,7 @@ Stages = list[list[tuple[View, View]]]
 
 
 def dense(shape: Sequence[int], itemsize: int, tensor: int = 0) -> View:
-    """A whole row-major tensor, or a view of its elements in another shape."""
+    """Returns a whole row-major tensor, or a view of its elements in another shape."""
     strides, step = [], itemsize
     for size in reversed(shape):
         strides.append(step)
@@ -73,12 +73,12 @@ def dense(shape: Sequence[int], itemsize: int, tensor: int = 0) -> View:
 
 
 def element(shape: Sequence[int], tensor: int = LITERAL) -> View:
-    """The first element of an input (of the plan's literal, if none is named), repeated in a shape."""
+    """Returns the first element of an input (of the plan's literal, if none is named), repeated in a shape."""
     return View(tuple(shape), (0,) * len(shape), 0, tensor)
 
 
 def merged(source: View, target: View) -> list[Dim]:
-    """The dimensions of a move in the order of the target's memory, neighbours made one where they can be."""
+    """Returns the dimensions of a move in the order of the target's memory, neighbours made one where they can be."""
     return _merged(zip(target.shape, source.strides, target.strides, strict=True))
 
 
@@ -104,7 +104,7 @@ def _target_stride(dim: Dim) -> int:
 
 
 def host_integers(node: KernelNode, i: int) -> list[int]:
-    """The elements of a `shape` input."""
+    """Returns the elements of a `shape` input."""
     value = node.const(i)
     assert value is not None
     return [int(x) for x in value.reshape(-1)]
@@ -117,11 +117,11 @@ def source(node: KernelNode, shape: Sequence[int] | None = None, i: int = 0) -> 
 
 
 def target(node: KernelNode, shape: Sequence[int] | None = None) -> View:
-    """The output, seen in a shape."""
+    """Returns the output, seen in a shape."""
     value = node.outputs[0]
     return dense(value.shape if shape is None else shape, value.dtype.itemsize)
 
 
 def itemsize(node: KernelNode) -> int:
-    """Bytes of one element of the output (of the input, where there is no output)."""
+    """Returns bytes of one element of the output (of the input, where there is no output)."""
     return (node.outputs or node.inputs)[0].dtype.itemsize

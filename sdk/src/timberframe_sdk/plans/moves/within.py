@@ -10,7 +10,7 @@ from timberframe_sdk.plans.moves.views import Stages, dense, element, host_integ
 
 
 def transpose(node: KernelNode) -> Stages:
-    """The input's dimensions in the order of the second input."""
+    """Returns the input's dimensions in the order of the second input."""
     perm = [d % max(len(node.inputs[0].shape), 1) for d in host_integers(node, 1)]
     return [[(source(node).permuted(perm), target(node))]]
 
@@ -31,7 +31,7 @@ def _reverse(node: KernelNode) -> Stages:
 
 
 def _roll(node: KernelNode) -> Stages:
-    """Each rolled dimension is two parts, which change places."""
+    """Returns the stages: each rolled dimension is two parts, which change places."""
     shape = node.inputs[0].shape
     shifts = [0] * len(shape)
     for shift, axis in zip(host_integers(node, 1), host_integers(node, 2), strict=True):
@@ -57,7 +57,7 @@ def _rolled_parts(size: int, shift: int) -> list[tuple[int, int, int]]:
 
 
 def _tile(node: KernelNode) -> Stages:
-    """The output's dimensions split into (copy, element); the copies repeat the input."""
+    """Returns the output's dimensions split into (copy, element); the copies repeat the input."""
     shape, multiples = node.inputs[0].shape, host_integers(node, 1)
     whole = [x for pair in zip(multiples, shape, strict=True) for x in pair]
     once = [x for n in shape for x in (1, n)]
@@ -78,7 +78,9 @@ def _constant(node: KernelNode) -> Stages:
 
 
 def _assign_slice(node: KernelNode) -> Stages:
-    """All of the old value is moved, then the new one, number 1 of the inputs that the kernel gets, over its part."""
+    """Returns the stages: all of the old value is moved, then the new one, number 1 of the inputs that the
+    kernel gets, over its part.
+    """
     stages: Stages = [[(source(node), target(node))]]
     if node.inputs[4].size:
         part, _ = selected(node, target(node), node.inputs[4].shape, 1)

@@ -54,7 +54,7 @@ class Workers:
                 self._wait_for(task)
 
     def _answers(self, task: int) -> bool:
-        """Whether a worker runs and answers."""
+        """Returns whether a worker runs and answers."""
         process = self.processes[task]
         if process is None or process.poll() is not None:
             return False
@@ -105,7 +105,7 @@ _lock = threading.Lock()
 
 
 def workers_of(address: str) -> Workers:
-    """The workers of a target, not all of which may run; address: how many there are."""
+    """Returns the workers of a target, not all of which may run; address: how many there are."""
     if not (address.isascii() and address.isdigit() and int(address)):
         raise InvalidArgumentError(f"session target 'process:{address}': a number of processes is required")
     with _lock:
@@ -119,12 +119,12 @@ def workers_of(address: str) -> Workers:
 
 
 def url_of(workers: Workers) -> str:
-    """The session target that these workers are."""
+    """Returns the session target that these workers are."""
     return f"process:{len(workers.processes)}"
 
 
 def open(address: str, config: SessionConfig) -> RemoteTarget:
-    """The target for a new session; starts the processes that do not run."""
+    """Returns the target for a new session; starts the processes that do not run."""
     workers = workers_of(address)
     workers.start()
     target, settings, url = RemoteTarget(config, RemoteDevice), settings_of(config), url_of(workers)

@@ -35,7 +35,9 @@ CANCEL_SECONDS = 1.0
 
 
 def connect(address: str, authkey: bytes, seconds: float = ANSWER_SECONDS) -> Connection:
-    """A connection to a worker; OSError or EOFError where it does not answer in time, now or within a later message."""
+    """Returns a connection to a worker; OSError or EOFError where it does not answer in time, now
+    or within a later message.
+    """
     with socket.socket(socket.AF_UNIX) as s:
         limit = struct.pack("ll", int(seconds), int(seconds % 1 * 1e6))
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
@@ -75,13 +77,13 @@ class Link:
         self._free.append(connection)
 
     def drop(self, number: int) -> None:
-        """Has the worker drop a tensor or an executable, with the next call."""
+        """Makes the worker drop a tensor or an executable, with the next call."""
         self._dropped.append(number)
 
     def call(
         self, who: str, call: str, arrays: Sequence[np.ndarray] = (), cancel: CancelToken | None = None, **details: Any
     ) -> Any:
-        """What the worker answers: an array, or anything that JSON has; raises its errors.
+        """Returns what the worker answers: an array, or anything that JSON has; raises its errors.
 
         cancel: stops the call there and here; for calls that take `run`, the number that it is known by.
         """
@@ -139,7 +141,7 @@ class Link:
         connection.close()
 
     def control(self, who: str, call: str, **details: Any) -> None:
-        """A call that is answered at once, whatever else the worker does."""
+        """Makes a call that is answered at once, whatever else the worker does."""
         connection = self._take(who)
         try:
             send(connection, {"call": call, **details})
@@ -154,7 +156,7 @@ class Link:
     # Connections
 
     def _take(self, who: str) -> Connection:
-        """A connection that no call uses; AbortedError where the worker no longer knows the session."""
+        """Returns a connection that no call uses; AbortedError where the worker no longer knows the session."""
         with self._lock:
             if self._free and not self._hangs:
                 return self._free.pop()
@@ -181,7 +183,7 @@ class Link:
         connection.close()
 
     def _lost(self, who: str, error: BaseException) -> UnavailableError:
-        """The error of a call whose connection ended or whose worker hangs."""
+        """Returns the error of a call whose connection ended or whose worker hangs."""
         self._hangs = isinstance(error, TimeoutError | BlockingIOError)
         if not self._hangs:
             self._close_free()
@@ -194,7 +196,7 @@ class Link:
             connection.close()
 
     def close(self) -> None:
-        """Has the worker drop what it keeps for the session; it does so too when the connections end."""
+        """Makes the worker drop what it keeps for the session; it does so too when the connections end."""
         if self._free:
             with suppress(AbortedError, UnavailableError):  # it is gone with the process
                 self.control(self._address, "close")
@@ -203,7 +205,7 @@ class Link:
 
 
 def _ask(connection: Connection, header: Mapping[str, Any]) -> Any:
-    """The answer to the first message of a connection, which is closed where there is none."""
+    """Returns the answer to the first message of a connection, which is closed where there is none."""
     try:
         send(connection, header)
         answer, _ = receive(connection)

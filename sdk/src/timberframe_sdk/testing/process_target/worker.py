@@ -44,7 +44,9 @@ class Worker:
                 self._leave(session)
 
     def _session_of(self, connection: Connection) -> WorkerSession | None:
-        """The session that the first message of a connection asks for, an old one or a new; None if there is none."""
+        """Returns the session that the first message of a connection asks for, an old one or a
+        new; None if there is none.
+        """
         header, _ = receive(connection)
         with self.lock:
             session = WorkerSession(self) if header["call"] == "hello" else self.sessions.get(header["session"])

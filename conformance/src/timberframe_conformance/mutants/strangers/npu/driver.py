@@ -34,7 +34,7 @@ class Event:
         self._over.set()
 
     def done(self) -> bool:
-        """Whether it has been done; never waits."""
+        """Returns whether it has been done; never waits."""
         return self._over.is_set()
 
     def result(self) -> Any:
@@ -125,7 +125,7 @@ class Arena:
         self._free = [(0, nbytes)]
 
     def take(self, nbytes: int) -> Block:
-        """The first part that is large enough; MemoryError where there is none."""
+        """Returns the first part that is large enough; MemoryError where there is none."""
         size = -(-max(nbytes, 1) // ALIGNMENT) * ALIGNMENT
         found = self._first(size)
         if found is None:
@@ -183,6 +183,6 @@ class Tensor:
         return self.block.start + self.offset
 
     def elements(self) -> np.ndarray:
-        """A view of the device's memory."""
+        """Returns a view of the device's memory."""
         end = self.start + self.dtype.itemsize * math.prod(self.shape)
         return self.block.arena.bytes[self.start : end].view(self.dtype).reshape(self.shape)

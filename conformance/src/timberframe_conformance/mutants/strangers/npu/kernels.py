@@ -23,7 +23,7 @@ NARROW = ("float16", "bfloat16")
 
 
 def queued(build: Builder) -> Builder:
-    """A builder whose launcher runs in the device's queue, on elements of its memory."""
+    """Returns a builder whose launcher runs in the device's queue, on elements of its memory."""
 
     @functools.wraps(build)
     def build_queued(node: sdk.KernelNode) -> sdk.Launcher:
@@ -42,7 +42,7 @@ def reference_kernels(device: str) -> list[sdk.KernelDef]:
 
 
 def packed(node: sdk.KernelNode, input: int, key: str, pack: Callable[..., None], shape: tuple[int, ...]) -> bool:
-    """Has the launcher get a packed form of an input: pack(array, out) runs in the device's queue."""
+    """Makes the launcher get a packed form of an input: pack(array, out) runs in the device's queue."""
     device: Any = node.device
 
     def make(a: Any) -> Any:
@@ -91,7 +91,7 @@ def matmul(node: sdk.KernelNode) -> Callable[..., Any]:
 
 
 def padded_channels(channels: int) -> int:
-    """The next multiple of LANES."""
+    """Returns the next multiple of LANES."""
     return -(-channels // LANES) * LANES
 
 
@@ -127,7 +127,7 @@ class Lanes:
         node.workspace(max(1, int(np.prod(self.shape)) * self.dtype.itemsize))
 
     def compute(self, x: np.ndarray, filters: np.ndarray, workspace: np.ndarray) -> np.ndarray:
-        """The convolution's result; filters: packed."""
+        """Returns the convolution's result; filters: packed."""
         lanes = workspace.reshape(-1).view(np.uint8)[: int(np.prod(self.shape)) * self.dtype.itemsize]
         lanes = lanes.view(self.dtype).reshape(self.shape)
         clear(lanes)
@@ -168,7 +168,7 @@ def conv2d(node: sdk.KernelNode) -> Callable[..., Any]:
 
 
 def epilogue(y: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    """The ops after a convolution in the kernel for several nodes."""
+    """Returns the ops after a convolution in the kernel for several nodes."""
     found: np.ndarray = np.minimum(np.maximum(y + bias, 0), 6)
     return found
 

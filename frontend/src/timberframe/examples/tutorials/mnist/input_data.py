@@ -71,7 +71,7 @@ class DataSet:
     def next_batch(
         self, batch_size: int, fake_data: bool = False, shuffle: bool = True
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """The next images and labels, [batch_size, ...] each; a batch may reach over the end of an epoch.
+        """Returns the next images and labels, [batch_size, ...] each; a batch may reach over the end of an epoch.
 
         Raises InvalidArgumentError where the batch is larger than the data.
         """
@@ -109,12 +109,14 @@ class Datasets(NamedTuple):
 
 
 def extract_images(f: BinaryIO) -> npt.NDArray[np.uint8]:
-    """The images of an IDX file that is packed by gzip, uint8 [count, rows, columns, 1]."""
+    """Returns the images of an IDX file that is packed by gzip, uint8 [count, rows, columns, 1]."""
     return _values(f, 3)[..., np.newaxis]
 
 
 def extract_labels(f: BinaryIO, one_hot: bool = False, num_classes: int = _CLASSES) -> npt.NDArray[Any]:
-    """The labels of an IDX file that is packed by gzip: uint8 [count], or float64 [count, num_classes] if one_hot."""
+    """Returns the labels of an IDX file that is packed by gzip: uint8 [count], or float64
+    [count, num_classes] if one_hot.
+    """
     labels = _values(f, 1)
     return np.eye(num_classes)[labels] if one_hot else labels
 
@@ -152,7 +154,7 @@ def read_data_sets(
 
 
 def _values(f: BinaryIO, rank: int) -> npt.NDArray[np.uint8]:
-    """The bytes of an IDX file, in its shape."""
+    """Returns the bytes of an IDX file, in its shape."""
     name = getattr(f, "name", "file")
     try:
         with gzip.GzipFile(fileobj=f) as unpacked:

@@ -55,7 +55,7 @@ class Event:
 
 
 def get_elapsed_time(start_event: Event, end_event: Event) -> float:
-    """Milliseconds between two events."""
+    """Returns milliseconds between two events."""
     start, end = start_event.mark, end_event.mark
     if not (start_event.timed and end_event.timed and start and end):
         raise runtime.CUDARuntimeError(400)  # cudaErrorInvalidResourceHandle

@@ -113,7 +113,7 @@ def _multiply(handle: int, numbers: Any, alpha: int, operands: Any, beta: int, r
 
 
 def _by_columns(address: int, kind: int, shape: tuple[int, int], pitch: int) -> Any:
-    """The matrix whose columns begin every `pitch` elements."""
+    """Returns the matrix whose columns begin every `pitch` elements."""
     rows, columns = shape
     dtype = np.dtype(_DTYPES[kind])
     size = ((columns - 1) * pitch + rows) * dtype.itemsize

@@ -67,12 +67,12 @@ def _stack(name: str) -> list[Any]:
 
 
 def current_streams() -> list[Any]:
-    """The streams that this thread made current, the latest last."""
+    """Returns the streams that this thread made current, the latest last."""
     return _stack("streams")
 
 
 def left_devices() -> list[int]:
-    """The GPUs that this thread goes back to, the next last."""
+    """Returns the GPUs that this thread goes back to, the next last."""
     return _stack("left")
 
 
@@ -156,7 +156,7 @@ class Mark:
             self._queue.wait(self._number)
 
     def hold(self, stream: int) -> None:
-        """Has the work of a stream that is enqueued from now on wait until this is reached."""
+        """Makes the work of a stream that is enqueued from now on wait until this is reached."""
         queue, number = self._queue, self._number
         if queue is not None:
             do(stream, lambda: queues[stream].wait_for(queue, number))
