@@ -60,8 +60,9 @@ def trace(browser: Any, tmp_path: Path) -> Any:
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [2, 3], name="x")
         b = tf.tanh(tf.add(x, 1.0, name="a"), name="b")
-        metadata = tf.RunMetadata()
-        session.run(b, {x: np.ones((2, 3))}, tf.RunOptions(trace=True), metadata)
+        metadata, feeds = tf.RunMetadata(), {x: np.ones((2, 3))}
+        session.run(b, feeds)  # the first run takes so long that its nodes would share a pixel
+        session.run(b, feeds, tf.RunOptions(trace=True), metadata)
     path = tmp_path / "trace.html"
     metadata.save_trace(path)
     browser.open(path)

@@ -48,7 +48,7 @@ class Base:
 def test_a_page_has_signature_and_docstring() -> None:
     text = Pages().page("x", "x.", {"area": area})
     assert "{py:function} x.area(n, m=2)\n" in text
-    assert "The area of n x m\\_squares." in text
+    assert "Returns the area of n x m\\_squares." in text
 
 
 def test_parameters_are_a_list() -> None:

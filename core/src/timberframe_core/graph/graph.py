@@ -137,9 +137,7 @@ class Graph(Collections, GradientOverrides, FeedsAndFetches):
         return tensor
 
     def capture_value(self, tensor: Tensor, where: str) -> Tensor:
-        """Returns what stands in this graph for a tensor of eager execution; that of a
-        `tf.function` has it as an input.
-        """
+        """Returns what stands in this graph for a tensor of eager execution; a `tf.function` has it as an input."""
         rule = "feed it as an array, tensor.numpy(), or build the graph inside tf.function"
         raise WrongStateError(f"{where}: input {tensor!r} has a value already and the graph is for a Session; {rule}")
 

@@ -295,9 +295,7 @@ class Device(Protocol):
         """
 
     def kernel(self, node: KernelNode) -> KernelDef | None:
-        """Returns the kernel that runs a node, which `Session.explain` shows; None where the
-        device does so without one.
-        """
+        """Returns the kernel that runs a node, for `Session.explain`; None where the device does so without one."""
 
     def compile(self, cluster: Cluster) -> Executable:
         """Prepares a cluster: the one way in which work reaches a device."""
@@ -318,9 +316,7 @@ class Device(Protocol):
         """Is done when all work that was enqueued before it is; result() raises its errors."""
 
     def copy_from(self, source: Device, a: Array) -> Array | None:
-        """Returns the same tensor on this device by a direct way from another one; None where it
-        must go through the host.
-        """
+        """Returns a tensor of another device here by a direct way; None where it must go through the host."""
 
     def to_dlpack(self, a: Array) -> Any:
         """Returns an object with `__dlpack__`: a view of `a` where `dlpack_device` is set, else a host copy."""

@@ -182,10 +182,7 @@ def materialised(b: Builder, x: Dense) -> Tensor:
 
 
 def _pack(b: Builder, x: Dense, item: Any) -> tuple[Dense, Tensor]:
-    """Returns an element as a tensor; a list must be full.
-
-    And the list that it goes to, which then knows such lists.
-    """
+    """Returns an element as a tensor, which a list must fill, and the list that it goes to, which then knows such."""
     if not isinstance(item, Dense):
         return x, item
     if not item.full:
