@@ -94,6 +94,13 @@ def test_size_that_the_op_decides_is_the_true_one(session: tf.Session) -> None:
     assert [f.tolist() for f in found] == [[4, 7], [0, 0, 1, 0]]
 
 
+def test_a_result_whose_size_the_op_decides_stays_when_later_runs_have_others(session: tf.Session) -> None:
+    x = tf.placeholder(tf.float32, [4])
+    y = tf.where(x)
+    kept = [session.run(y, {x: fed}) for fed in ([1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 1])]
+    assert [k.ravel().tolist() for k in kept] == [[0, 2], [1, 3], [2, 3]]
+
+
 def test_random_numbers_are_those_of_every_device(session: tf.Session) -> None:
     drawn = []
     for device in (DEVICE, "/device:NUMPY:0"):

@@ -89,8 +89,8 @@ class KernelDevice(DeviceDefaults):
 
     def take(self, a: Array, shape: tuple[int, ...]) -> Array:
         """Returns a new tensor of `shape` with the first elements of `a`, which a kernel filled less than its bound."""
-        flat = self.copy_out(a).reshape(-1)[: int(np.prod(shape))]
-        return self.copy_in(flat.reshape(shape))
+        taken = self.copy_out(a).reshape(-1)[: int(np.prod(shape))].reshape(shape)
+        return self.copy_in(taken.copy() if self.host_memory else taken)  # there both copies may be `a` itself
 
     def address(self, a: Array) -> int:
         """Returns where a tensor begins, as DLPack wants it of this kind of device."""
