@@ -112,7 +112,7 @@ def test_a_version_reaches_every_file_that_has_it(next_version: Path) -> None:
     ("folders", "newer"), [("*", False), ("plugins/*", False), (TEMPLATES, True), ("examples/*", True)]
 )
 def test_newer_versions_serve_packages_of_vendors_and_no_others(next_version: Path, folders: str, newer: bool) -> None:
-    """Those that a vendor writes name the contract that they are for."""
+    """Plugins that a vendor writes name the contract that they are for."""
     files = list(next_version.glob(f"{folders}/pyproject.toml"))
     assert files
     for file in files:

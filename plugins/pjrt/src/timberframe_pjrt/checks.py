@@ -22,7 +22,7 @@ WIDTH = 3
 
 @dataclass(frozen=True)
 class Check:
-    """What a node's inputs must be.
+    """A condition that a node's inputs must meet.
 
     row: of a node and its inputs, as they are traced, the row. message: of the node and the row's last integers; an
     index and where it is, or a place and what is there.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CompiledModule:
-    """What a plugin made of a cluster. module: its StableHLO. kernels: ops of the cluster, and what they became."""
+    """A cluster as a plugin compiled it. module: its StableHLO. kernels: ops of the cluster, and what they became."""
 
     compiled: Any
     module: bytes
@@ -34,7 +34,7 @@ class CompiledModule:
 
     @property
     def memory(self) -> Memory:
-        """What it needs beside parameters and results, as far as the plugin says."""
+        """The memory that it needs beside parameters and results, as far as the plugin says."""
         try:
             used = self.compiled.memory_analysis()
         except Exception:  # a plugin that cannot say it has its own way to say so

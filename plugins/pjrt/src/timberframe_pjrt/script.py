@@ -33,7 +33,7 @@ import numpy as np
 """
 _COMPILE = '''
 def computed(device):
-    """What the module gives on a device."""
+    """Returns the outputs of the module on a device."""
     options = jax.extend.backend.get_compile_options(num_replicas=1, num_partitions=1)
     program = device.client.compile_and_load(MODULE, (device,), options)
     arrays = [jax.device_put(x, device) for x in inputs.values()]

@@ -1,4 +1,4 @@
-"""What a session says about the PJRT device that it wants."""
+"""The settings by which a session says which PJRT device it wants."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ class TaskSession:
         return {"made": described, "trace": None if recorded is None else recorded.as_plain()}
 
     def do_clock(self, device: Device) -> int:
-        """Returns the time by which events of traces are told."""
+        """Returns the time now, by the clock of the events of traces."""
         return time.perf_counter_ns()
 
     def do_host_call(self, work: Any, *inputs: np.ndarray, device: Device, run: int, kept_bytes: int) -> list[Any]:

@@ -50,7 +50,7 @@ def slice_block(node: KernelNode, x: Any, begin: Any, size: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Cut:
-    """What StridedSlice takes of an axis. place: of its numbers in begin and end. wanted: the number of elements.
+    """The cut of StridedSlice along an axis. place: of its numbers in begin and end. wanted: the number of elements.
 
     is_index: whether it takes one, and the axis disappears.
     """
