@@ -142,6 +142,15 @@ def test_other_errors_fail_beside_flushed_subnormals() -> None:
         judge(registry.get("Mul"), [x, y], np.array([0.0, 2.5], np.float32), flushes_subnormals=True)
 
 
+def test_where_subnormals_may_be_flushed_the_message_is_of_what_the_device_did_with_them() -> None:
+    """One that keeps them is right about three of four elements: to call those wrong, as zeros would be, misleads."""
+    x, y = np.array([1e-40, 1e-40, 1e-40, 2.0], np.float32), np.array([3e38, 3e38, 3e38, 1.0], np.float32)
+    got = x * y
+    got[3] = 2.5
+    with pytest.raises(CaseFailedError, match="1 of 4 elements differ"):
+        judge(registry.get("Mul"), [x, y], got, flushes_subnormals=True)
+
+
 def test_accumulated_error_is_bounded_by_terms_and_magnitude() -> None:
     op = dataclasses.replace(
         registry.get("Neg"),
