@@ -42,11 +42,8 @@ class ProgramCache:
         """Returns what was kept for a cluster; None where there is nothing, or nothing that is whole."""
         if not self._usable():
             return None
-        file = self._file(fingerprint)
-        try:
-            entry = file.read_bytes()
-            os.utime(file)  # what was used last is kept longest
-        except OSError:
+        entry = kept_file(self._file(fingerprint))
+        if entry is None:
             return None
         data = entry[len(_MAGIC) + _HASH_BYTES :]
         if entry[: len(_MAGIC)] != _MAGIC or entry[len(_MAGIC) : -len(data) or None] != hashlib.sha256(data).digest():
@@ -56,13 +53,8 @@ class ProgramCache:
 
     def put(self, fingerprint: str, data: bytes) -> None:
         """Keeps what a cluster became; a folder that cannot be written to only costs time."""
-        if not self._usable():
-            return
-        with contextlib.suppress(OSError):
-            with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as scratch:
-                scratch.write(_MAGIC + hashlib.sha256(data).digest() + data)
-            Path(scratch.name).replace(self._file(fingerprint))  # at once: another process sees the whole file or none
-            self._prune()
+        if self._usable():
+            keep_file(self._file(fingerprint), _MAGIC + hashlib.sha256(data).digest() + data, self._most_bytes)
 
     def drop(self, fingerprint: str) -> None:
         """Removes what was kept for a cluster."""
@@ -90,21 +82,45 @@ class ProgramCache:
                     )
         return self._is_private
 
-    def _prune(self) -> None:
-        """Removes the files that were not used for longest, down to half of what there may be, where there is more."""
-        files = []
-        for path in self.folder.iterdir():
-            with contextlib.suppress(OSError):  # another process removed it
-                status = path.stat()
-                files.append((status.st_mtime_ns, status.st_size, path))
-        total = sum(size for _, size, _ in files)
-        if total <= self._most_bytes:
-            return
-        for _, size, path in sorted(files):
-            if total <= self._most_bytes // 2:
-                break
-            path.unlink(missing_ok=True)
-            total -= size
+
+def kept_file(file: Path) -> bytes | None:
+    """Returns the bytes of a file of a cache; None where it is not there."""
+    try:
+        found = file.read_bytes()
+        os.utime(file)  # what was used last is kept longest
+    except OSError:
+        return None
+    return found
+
+
+def keep_file(file: Path, data: bytes, most_bytes: int) -> None:
+    """Writes a file of a cache at once, so that another process sees all of it or none, and makes room in its folder.
+
+    most_bytes: the most that the folder holds. One that cannot be written to only costs time.
+    """
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as scratch:
+            scratch.write(data)
+        Path(scratch.name).replace(file)
+        _prune(file.parent, most_bytes)
+
+
+def _prune(folder: Path, most_bytes: int) -> None:
+    """Removes the files that were not used for longest, down to half of what there may be, where there is more."""
+    files = []
+    for path in folder.iterdir():
+        with contextlib.suppress(OSError):  # another process removed it
+            status = path.stat()
+            files.append((status.st_mtime_ns, status.st_size, path))
+    total = sum(size for _, size, _ in files)
+    if total <= most_bytes:
+        return
+    for _, size, path in sorted(files):
+        if total <= most_bytes // 2:
+            break
+        path.unlink(missing_ok=True)
+        total -= size
 
 
 def program_cache(config: Mapping[str, Any], name: str, identity: Sequence[str]) -> ProgramCache | None:

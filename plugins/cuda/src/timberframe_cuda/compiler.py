@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
-import tempfile
-from pathlib import Path
 
 from timberframe_accelerator import header_folders
 from timberframe_sdk import cache_folder, headers_digest
+from timberframe_sdk.program_cache import keep_file, kept_file
 
 _FLAGS = (
     "-default-device",  # functions without a mark are the device's
@@ -50,37 +47,13 @@ def compiled(source: str, target: str) -> bytes:
 
     parts = (source, headers_digest(source, header_folders()), target, *_FLAGS, repr(nvrtc.getVersion()))
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
-    folder = cache_folder("cuda")
-    kept = folder / f"{key}.cubin"
-    with contextlib.suppress(OSError):
-        machine_code = kept.read_bytes()
-        os.utime(kept)  # what was used last is kept longest
-        return machine_code
+    file = cache_folder("cuda") / f"{key}.cubin"
+    kept = kept_file(file)
+    if kept is not None:
+        return kept
     made = _compile(source, target)
-    with contextlib.suppress(OSError):  # a cache that cannot be written only costs time
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as scratch:
-            scratch.write(made)
-        Path(scratch.name).replace(kept)  # at once: another process sees the whole file or none
-        _prune(folder)
+    keep_file(file, made, CACHE_BYTES)
     return made
-
-
-def _prune(folder: Path) -> None:
-    """Removes the files that were not used for longest, down to half of CACHE_BYTES, where there are more bytes."""
-    files = []
-    for path in folder.iterdir():
-        with contextlib.suppress(OSError):  # another process removed it
-            status = path.stat()
-            files.append((status.st_mtime_ns, status.st_size, path))
-    total = sum(size for _, size, _ in files)
-    if total <= CACHE_BYTES:
-        return
-    for _, size, path in sorted(files):
-        if total <= CACHE_BYTES // 2:
-            break
-        path.unlink(missing_ok=True)
-        total -= size
 
 
 def _compile(source: str, target: str) -> bytes:
