@@ -19,6 +19,7 @@ from sockets import GOOD, PREDICT, SECONDS, connected, head, received
 
 from timberframe_core.graphdef.tensors import encode_array
 from timberframe_serving.batching import BatchingSettings
+from timberframe_serving.http.direct import Direct
 from timberframe_serving.messages import serving
 from timberframe_serving.repository import ModelSettings
 from timberframe_serving.service import Keys
@@ -102,6 +103,36 @@ def test_a_full_queue_refuses_with_429_and_the_connection_goes_on(full: Full, ca
         full.end()
     assert full.answers == [(200, {"predictions": [[2.0, 4.0]]})] * 2
     assert full.calls == 2
+
+
+def test_the_same_head_again_is_refused_unread_until_there_is_room(full: Full, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[bytes] = []
+    parsed = Direct.head
+
+    def seen(self: Direct, url: bytes, headers: Any) -> Any:
+        read.append(url)
+        return parsed(self, url, headers)
+
+    monkeypatch.setattr(Direct, "head", seen)
+    with connected(full.server) as connection, connected(full.server) as other:
+
+        def ask(data: bytes = head() + GOOD, by: socket.socket = connection, answers: int = 1) -> list[bytes]:
+            by.sendall(data)
+            return [received(by)[0][9:12] for _ in range(answers)]
+
+        assert [ask(), ask(by=other), ask()] == [[b"429"]] * 3
+        assert len(read) == 1
+        assert ask((head() + GOOD) * 2, answers=2) == [b"429"] * 2
+        assert ask(head().replace(b"secret", b"guess") + GOOD) == [b"401"]
+        assert ask(head(length=2) + b"{}") == [b"429"]
+        connection.sendall(head() + GOOD[:5])
+        time.sleep(0.05)
+        assert ask(GOOD[5:]) == [b"429"]
+        assert len(read) == 6  # two in one piece, another key, another length, in parts
+        metrics = full.server.http("/metrics", headers={"x-api-key": "secret"})[1].decode()
+        assert 'request_count{model_name="double",status="RESOURCE_EXHAUSTED"} 7' in metrics
+        full.empty()
+        assert ask() == [b"200"]
 
 
 def test_a_full_queue_hides_no_other_refusal(full: Full) -> None:

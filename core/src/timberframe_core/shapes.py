@@ -69,7 +69,12 @@ def compatible(a: Shape, b: Shape) -> bool:
     """Returns whether one tensor could have both shapes."""
     if a is None or b is None or a == b:
         return True
-    return len(a) == len(b) and all(x is None or y is None or x == y for x, y in zip(a, b, strict=True))
+    if len(a) != len(b):
+        return False
+    for x, y in zip(a, b, strict=True):  # noqa: SIM110 - twice as fast as all() of a generator; each fed array gets here
+        if x is not None and y is not None and x != y:
+            return False
+    return True
 
 
 def broadcast(a: Shape, b: Shape) -> Shape:

@@ -219,8 +219,8 @@ class Batcher:
         """Returns the lane of a request and its rows: those of one signature and inner shape share one."""
         rows = arrays[0].shape[0] if arrays and arrays[0].ndim else 0
         batched = batched and self._settings.enabled and rows > 0
-        batched = batched and all(a.ndim and a.shape[0] == rows for a in arrays)
-        key = (signature.name, *(a.shape[1:] for a in arrays)) if batched else (signature.name, None)
+        batched = batched and (len(arrays) == 1 or all(a.ndim and a.shape[0] == rows for a in arrays))
+        key = (signature.name, *[a.shape[1:] for a in arrays]) if batched else (signature.name, None)
         lane = self._lanes.get(key)
         if lane is None:
             if len(self._lanes) >= _MOST_LANES:

@@ -58,7 +58,7 @@ def _readable(array: Array) -> Array:
 
 def plain(array: Array, dtype: DType, binary: bool = False) -> Any:
     """Returns an array as `dumps_arrays` writes it. binary: all bytes are in base64, else those that are no text."""
-    if dtype == string:
+    if dtype is string:
         return _strings(array.tolist(), binary)
     if dtype.is_complex:
         raise UnimplementedError(f"response: an output has dtype {dtype.name}, which JSON cannot hold; ask by gRPC")
@@ -80,7 +80,7 @@ def _strings(value: Any, binary: bool) -> Any:
 
 def decode(value: Any, dtype: DType, name: str) -> Array:
     """Returns the array of a value from JSON; raises InvalidArgumentError where it holds something else."""
-    if dtype == string:
+    if dtype is string:
         return _decode_strings(value, name)
     if dtype.is_complex:
         raise UnimplementedError(f"input '{name}': has dtype {dtype.name}, which JSON cannot hold; ask by gRPC")

@@ -94,8 +94,7 @@ class Servable:
         """
         assert self._batcher is not None
         names = [p.name for p in signature.outputs]
-        unknown = [name[:200] for name in wanted if name not in names]
-        if unknown:
+        if wanted and (unknown := [name[:200] for name in wanted if name not in names]):
             raise InvalidArgumentError(
                 f"predict '{self.model}': outputs {unknown} are asked for; signature '{signature.name}' has {names}"
             )

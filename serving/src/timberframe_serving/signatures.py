@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -71,9 +72,13 @@ class Signature:
         outputs = all(p.shape is None or p.takes_rows for p in self.outputs)
         return bool(self.inputs) and all(p.takes_rows for p in self.inputs) and outputs
 
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(p.name for p in self.inputs)
+
     def arranged(self, given: Mapping[str, Array], model: str) -> list[Array]:
         """Returns arrays in the inputs' order; raises InvalidArgumentError where names, dtypes or shapes differ."""
-        if len(given) != len(self.inputs) or not all(p.name in given for p in self.inputs):
+        if given.keys() != self._names:
             self._check_names(given, model)
         return [p.check(given[p.name], model) if p.name in given else self._default(p) for p in self.inputs]
 

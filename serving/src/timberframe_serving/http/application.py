@@ -80,9 +80,15 @@ class Application:
             headers.append((b"connection", b"close"))
         return Response(dumps({"error": shown(str(error))}), status, headers)
 
+    @property
+    def logs_refusals(self) -> bool:
+        """Whether the log gets a line of each request that finds no room."""
+        return _log.isEnabledFor(logging.DEBUG)
+
     def check_key(self, request: Request) -> None:
         """Raises UnauthenticatedError where a request has no key that may ask."""
-        self._service.keys.check(request.header(b"authorization"), request.header(b"x-api-key"))
+        if self._service.keys.digests:
+            self._service.keys.check(request.header(b"authorization"), request.header(b"x-api-key"))
 
     def _log(self, method: str, path: str, status: int, identifier: bytes, error: OpError | None) -> None:
         # A server that has too much to do has no time to say so of each request.
@@ -121,8 +127,9 @@ class Application:
 
 def _identifier(request: Request) -> bytes:
     """Returns the request's own id where it has one that can be repeated in a header and a log."""
-    value = (request.header(b"x-request-id") or "").encode("latin-1")
-    return value if _REQUEST_ID.fullmatch(value) else b""
+    given = request.header(b"x-request-id")
+    value = given.encode("latin-1") if given else b""
+    return value if value and _REQUEST_ID.fullmatch(value) else b""
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from timberframe_serving.http.direct import Begun, Direct
+from timberframe_serving.http.direct import Begun, Direct, Head
 from timberframe_serving.servable import Servable
 
 _PATIENCE = 1.0
@@ -38,12 +38,21 @@ class Connection(HttpToolsProtocol):
     seconds: float
     direct: Direct
     _timer: asyncio.TimerHandle | None = None
+    _between = True
+    """Whether the next byte begins a request."""
+    _piece = b""
+    """The data that is being parsed, where it begins with a request."""
+    _head: Head | None = None
     _answer: bytes | bool = False
     """The answer that waits for the end of its request, or whether it is to be made then; False: the application's."""
-    _answered = False
-    """Whether the data that is being parsed has got a direct answer: one that brings hundreds of requests must not keep
-    the event loop from all other connections."""
+    _tried = False
+    """Whether the data that is being parsed has got a direct answer, or should have: one that brings hundreds of
+    requests must not keep the event loop from all other connections."""
+    _answered_at = 0.0
+    """The event loop's time of the last answer."""
     _body = b""
+    _let_in: Servable | None = None
+    """The model that has let in the request which the data begins with, by its known head."""
     _servable: Servable | None = None
     _inside: Servable | None = None
     """The model that counts the request which the application answers."""
@@ -53,10 +62,31 @@ class Connection(HttpToolsProtocol):
         self._begin(self.seconds, self.transport.close)
 
     def data_received(self, data: bytes) -> None:
-        self._answered = False
-        super().data_received(data)
+        self._tried = False
+        if not self._between:
+            super().data_received(data)
+            return
+        head = self.direct.kept(data)
+        if head is None or not self._answered_unread(head, data):
+            self._piece = data
+            super().data_received(data)
+            self._piece = b""
+
+    def _answered_unread(self, head: Head, data: bytes) -> bool:
+        """Answers a request by its known head without the parser; returns whether it did."""
+        if self._waits() or self.transport.is_closing():
+            return False
+        answer, self._let_in = self.direct.begin(head, self.server_state.default_headers)
+        if answer is True:
+            self._tried = True
+            answer = self.direct.answer(head, data[len(data) - head.length :]) or False
+        if isinstance(answer, bytes):
+            self._end()
+            self._write(answer, False)
+        return answer is not False
 
     def on_message_begin(self) -> None:
+        self._between = False
         super().on_message_begin()
         self._unset_keepalive_if_required()  # of a direct answer to a request in the same data
         self._begin(self.seconds, self.transport.close)
@@ -71,11 +101,17 @@ class Connection(HttpToolsProtocol):
         if self._answer is not False or self._inside is not None:
             self._begin(min(self.seconds, _PATIENCE), self._late)
 
+    def _waits(self) -> bool:
+        """Returns whether an answer would have to wait: they come in order, and no faster than they are read."""
+        return (self.cycle is not None and not self.cycle.response_complete) or self.flow.write_paused
+
     def _fate(self) -> Begun:
-        waits = self.cycle is not None and not self.cycle.response_complete  # answers come in order
-        if waits or self._answered or self.flow.write_paused or self.parser.get_method() != b"POST":
-            return _ELSE
-        return self.direct.begin(self.url, self.headers)
+        plain = self.parser.get_method() == b"POST" and not self._waits()
+        self._head = self.direct.head(self.url, self.headers) if plain else None
+        if self._tried or self._head is None:
+            found, self._let_in = self._let_in, None
+            return Begun(False, found)
+        return self.direct.begin(self._head, self.server_state.default_headers)
 
     def on_body(self, body: bytes) -> None:
         if self._answer is False:
@@ -84,14 +120,19 @@ class Connection(HttpToolsProtocol):
             self._body += body
 
     def on_message_complete(self) -> None:
+        self._between = True
         self._end()
-        if self._answer is True:
-            # A refusal, too, goes only now: many clients read when they have written all.
-            self._answer = self.direct.answer(self.url, self.headers, self._body) or False
-            if self._answer is False:
-                self._hand_over()
+        last = self.parser.get_http_version() == "1.0" or not self.parser.should_keep_alive()
+        if self._head is not None:
+            if not last:
+                self.direct.keep(self._piece, self._head)
+            if self._answer is True:
+                # A refusal, too, goes only now: many clients read when they have written all.
+                self._answer = self.direct.answer(self._head, self._body) or False
+                if self._answer is False:
+                    self._hand_over()
         if isinstance(self._answer, bytes):
-            self._write(self._answer)
+            self._write(self._answer, last)
             self._answer = False
             return
         self._enter()
@@ -117,21 +158,25 @@ class Connection(HttpToolsProtocol):
         elif self._answer is True:
             self._hand_over()
         else:
-            self._write(self._answer, last=True)
+            self._write(self._answer, True)
 
-    def _write(self, answer: bytes, last: bool = False) -> None:
-        """Sends a direct answer. last: closes the connection, as where the request asks for that."""
+    def _write(self, answer: bytes, last: bool) -> None:
+        """Sends a direct answer. last: closes the connection."""
         if self.transport.is_closing():
             return
-        last = last or self.parser.get_http_version() == "1.0" or not self.parser.should_keep_alive()
         line, _, rest = answer.partition(b"\r\n")
         headers = [*self.server_state.default_headers, *([(b"connection", b"close")] if last else [])]
         further = b"".join([b"%b: %b\r\n" % header for header in headers])
         self.transport.write(b"%b\r\n%b%b" % (line, further, rest))
-        self._answered = True
+        self._tried = True
+        self.server_state.total_requests += 1
+        self._answered_at = self.loop.time()
         if last:
             self.transport.close()
-        self.on_response_complete()
+        elif self.timeout_keep_alive_task is None:
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
 
     def _enter(self) -> None:
         """Counts a request of the application's for its model, until it is answered or its client is gone."""
@@ -146,7 +191,16 @@ class Connection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         self._leave()
+        self._answered_at = self.loop.time()
         super().on_response_complete()
+
+    def timeout_keep_alive_handler(self) -> None:
+        # A timer of its own for each direct answer would take a tenth of the time of it.
+        left = self._answered_at + self.timeout_keep_alive - self.loop.time()
+        if left <= 0:
+            super().timeout_keep_alive_handler()
+        else:
+            self.timeout_keep_alive_task = self.loop.call_later(left, self.timeout_keep_alive_handler)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end()

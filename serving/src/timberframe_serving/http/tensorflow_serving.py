@@ -53,11 +53,13 @@ async def answer(service: Service, request: Request, found: re.Match[str]) -> Re
         )
     with service.counted(found[1], "REST", verb.capitalize()):
         content = await request.body()
-        service.check_room(parsed_spec(found))
+        spec = parsed_spec(found)
+        service.check_room(spec)
         body = loads(content)
         if not isinstance(body, dict):
             raise InvalidArgumentError("request: is no JSON object; one is required")
-        spec = parsed_spec(found, body)
+        if "signature_name" in body:
+            spec = parsed_spec(found, body)
         if verb == "predict":
             return await _predict(service, request, spec, body)
         return await _examples(service, request, spec, body, verb)
