@@ -43,13 +43,15 @@ def dtype_of(name: Any, what: str) -> DType:
 
 def checked_shape(sizes: Any, dtype: DType, what: str) -> tuple[int, ...]:
     """Returns a tensor's shape; raises InvalidArgumentError for sizes that are none, or that no memory holds."""
-    whole = isinstance(sizes, Sequence) or hasattr(sizes, "__iter__")
-    shape = tuple(sizes) if whole and not isinstance(sizes, str) else ("?",)
-    if len(shape) > 32 or not all(isinstance(d, int) and not isinstance(d, bool) and d >= 0 for d in shape):
+    try:
+        shape = ("?",) if isinstance(sizes, str) else tuple(sizes)
+    except TypeError:
+        shape = ("?",)
+    if len(shape) > 32 or [d for d in shape if type(d) is not int or d < 0]:
         raise InvalidArgumentError(f"{what}: shape is {str(sizes)[:100]}; up to 32 sizes of at least 0 are required")
     if math.prod(shape) * dtype.size > LARGEST_TENSOR:
         raise InvalidArgumentError(f"{what}: shape is {list(shape)}; at most {LARGEST_TENSOR} bytes are taken")
-    if math.prod(d for d in shape if d) * dtype.numpy.itemsize > MAX_ELEMENTS:
+    if math.prod([d for d in shape if d]) * dtype.numpy.itemsize > MAX_ELEMENTS:
         raise InvalidArgumentError(f"{what}: shape is {list(shape)}; sizes that an array can have are required")
     return shape
 
@@ -57,7 +59,7 @@ def checked_shape(sizes: Any, dtype: DType, what: str) -> tuple[int, ...]:
 def decode_raw(data: bytes | memoryview, dtype: DType, shape: tuple[int, ...], what: str) -> Array:
     """Returns the array of a tensor's bytes, little-endian; of strings each after its length in four bytes."""
     count = math.prod(shape)
-    if dtype == string:
+    if dtype is string:
         return _decode_strings(bytes(data), count, what).reshape(shape)
     if len(data) != count * dtype.size:
         raise InvalidArgumentError(
@@ -85,7 +87,7 @@ def _decode_strings(data: bytes, count: int, what: str) -> Array:
 
 def encode_raw(array: Array, dtype: DType) -> bytes:
     """Returns the bytes of a tensor, as `decode_raw` takes them."""
-    if dtype != string:
+    if dtype is not string:
         return np.ascontiguousarray(array).tobytes()
     parts = []
     for value in array.ravel():

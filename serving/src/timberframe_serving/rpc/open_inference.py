@@ -153,7 +153,7 @@ def _listed(tensor: Any, dtype: DType, shape: tuple[int, ...], what: str) -> Arr
     values = getattr(tensor.contents, field)
     if len(values) != int(np.prod(shape, dtype=np.int64)):
         raise InvalidArgumentError(f"{what}: {field} has {len(values)} elements; shape {list(shape)} has others")
-    if dtype == string:
+    if dtype is string:
         array = np.empty(len(values), object)
         array[:] = list(values)
     else:
@@ -166,7 +166,7 @@ def _listed(tensor: Any, dtype: DType, shape: tuple[int, ...], what: str) -> Arr
 
 def _list(contents: Any, array: Array, dtype: DType) -> None:
     values = array.ravel().tolist()
-    if dtype == string:
+    if dtype is string:
         values = [v if isinstance(v, bytes) else str(v).encode() for v in values]
     getattr(contents, _CONTENTS[dtype.name]).extend(values)
 
