@@ -55,9 +55,13 @@ class Spec(NamedTuple):
         number = version_number(version) if version else None
         if version and number is None:
             raise InvalidArgumentError(f"request: version is '{version[:50]}'; a whole number is required")
+        return cls(name, number, label).of_signature(signature)
+
+    def of_signature(self, signature: Any) -> Spec:
+        """Returns that of a signature that JSON has; raises InvalidArgumentError where it is no text."""
         if not isinstance(signature, str):
             raise InvalidArgumentError(f"request: signature_name is a {type(signature).__name__}; a string is required")
-        return cls(name, number, label, signature)
+        return self._replace(signature=signature) if signature else self
 
 
 @dataclass(frozen=True)

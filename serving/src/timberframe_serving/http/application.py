@@ -9,19 +9,21 @@ import logging
 import re
 import uuid
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from timberframe_core.errors import NotFoundError, OpError
 from timberframe_serving.codes import as_op_error, http_status, shown
 from timberframe_serving.http import open_inference, tensorflow_serving
-from timberframe_serving.http.messages import JSON, Receive, Request, Response, Send
+from timberframe_serving.http.messages import JSON, Handler, Receive, Request, Response, Send
 from timberframe_serving.http.page import page
 from timberframe_serving.json_tensors import dumps
 from timberframe_serving.service import Service
 
 _log = logging.getLogger(__name__)
 _REQUEST_ID = re.compile(rb"[\w.:/+=\-]{1,128}")
-_OPEN = ("/v2/health/live", "/v2/health/ready", "/healthz", "/readyz", "/")
+_STATES = ("/healthz", "/readyz", "/")
+_OPEN = ("/v2/health/live", "/v2/health/ready", *_STATES)
 """Paths that need no key: what watches a server has none, and the page holds nothing that it does not ask for."""
 _METRICS = ("/metrics", "/monitoring/prometheus/metrics")
 
@@ -43,23 +45,28 @@ class Application:
         response = await self.respond(Request(scope, receive, self._service.limits), scope["path"])
         await response.send(send)
 
-    async def respond(self, request: Request, path: str) -> Response:
-        """Returns the response to a request, with all its headers but the length; errors are responses, too."""
+    async def respond(self, request: Request, path: str, handler: Handler | None = None) -> Response:
+        """Returns the response to a request, with all its headers but the length; errors are responses, too.
+
+        handler: that of the path, where it is known.
+        """
         tracing = self._service.tracing
         if tracing is None:
-            return (await self._responded(request, path))[0]
+            return (await self._responded(request, path, handler))[0]
         sent = {name: value for name in ("traceparent", "tracestate") if (value := request.header(name.encode()))}
         facts = {"http.request.method": request.method, "url.path": path[:500]}
         with tracing.request(request.method, sent, **facts) as span:
-            response, error = await self._responded(request, path)
+            response, error = await self._responded(request, path, handler)
             span.set_attribute("http.response.status_code", response.status)
             if error is not None:
                 tracing.failed(span, error)
         return response
 
-    async def _responded(self, request: Request, path: str) -> tuple[Response, OpError | None]:
+    async def _responded(self, request: Request, path: str, handler: Handler | None) -> tuple[Response, OpError | None]:
         try:
-            response = await self._answer(request, path)
+            if path not in _OPEN:
+                self.check_key(request)
+            response = await (handler or self.handler(request.method, path))(request)
         except Exception as raised:
             error = as_op_error(raised)
             return self.refusal(request, path, error), error
@@ -105,24 +112,31 @@ class Application:
             facts["error"] = shown(str(error))
         _log.log(level, "request", extra=facts)
 
-    async def _answer(self, request: Request, path: str) -> Response:
+    def handler(self, method: str, path: str) -> Handler:
+        """Returns what answers requests of a method and a path; raises NotFoundError where there is nothing."""
         service = self._service
-        if path not in _OPEN:
-            self.check_key(request)
         found = tensorflow_serving.PATH.fullmatch(path)
         if found is not None:
-            return await tensorflow_serving.answer(service, request, found)
+            return tensorflow_serving.handler(service, method, found)
         if path == "/v2" or path.startswith("/v2/"):
-            return await open_inference.answer(service, request, path)
+            return partial(open_inference.answer, service, path)
         if path in _METRICS:
-            return Response(service.metrics.text().encode(), headers=[(b"content-type", b"text/plain; version=0.0.4")])
+            return self._metrics
+        if path in _STATES:
+            return partial(self._state, path)
+        raise NotFoundError(f"request: nothing is at '{path[:200]}'")
+
+    async def _metrics(self, _: Request) -> Response:
+        text = self._service.metrics.text()
+        return Response(text.encode(), headers=[(b"content-type", b"text/plain; version=0.0.4")])
+
+    async def _state(self, path: str, _: Request) -> Response:
         if path == "/healthz":
             return Response(dumps({"live": True}))
         if path == "/readyz":
-            return Response(dumps({"ready": service.ready}), 200 if service.ready else 503)
-        if path == "/":
-            return page()
-        raise NotFoundError(f"request: nothing is at '{path[:200]}'")
+            ready = self._service.ready
+            return Response(dumps({"ready": ready}), 200 if ready else 503)
+        return page()
 
 
 def _identifier(request: Request) -> bytes:

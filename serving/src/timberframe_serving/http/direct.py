@@ -17,7 +17,7 @@ from timberframe_core.errors import OpError, ResourceExhaustedError
 from timberframe_serving.batching import WouldWaitError
 from timberframe_serving.codes import code_name
 from timberframe_serving.http.application import Application
-from timberframe_serving.http.messages import Request, Response
+from timberframe_serving.http.messages import Handler, Request, Response
 from timberframe_serving.servable import Servable, at_once
 from timberframe_serving.service import Service, Spec
 
@@ -42,6 +42,7 @@ class Head:
     headers: Headers
     length: int
     spec: Spec
+    handler: Handler
     refusal: bytes = b""
     lines: object = None
     """The server's own lines, of which one is the date, from the moment of the refusal."""
@@ -94,9 +95,10 @@ class Direct:
         model, version = found[1] or found[3], found[2] or found[4] or b""
         try:
             spec = Spec.parsed(model.decode(), version.decode())
+            handler = self._application.handler("POST", url.decode())
         except OpError:
             return None
-        return Head(url, headers, int(length), spec)
+        return Head(url, headers, int(length), spec, handler)
 
     def keep(self, data: bytes, head: Head) -> None:
         """Keeps a head, where the data that brought it held one whole request."""
@@ -143,7 +145,7 @@ class Direct:
     def answer(self, head: Head, body: bytes) -> bytes | None:
         """Returns the answer to a request; None where it would have to wait, and nothing has been done."""
         request = _Whole({"method": "POST", "headers": head.headers}, _nothing_comes, self._service.limits, body)
-        steps = self._application.respond(request, head.url.decode())
+        steps = self._application.respond(request, head.url.decode(), head.handler)
         try:
             steps.send(None)
         except StopIteration as end:

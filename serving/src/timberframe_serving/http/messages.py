@@ -33,6 +33,10 @@ class Response:
         await send({"type": "http.response.body", "body": self.body})
 
 
+Handler = Callable[["Request"], Awaitable[Response]]
+"""Answers requests of one method and path."""
+
+
 @dataclass
 class Request:
     """A request of an ASGI server."""

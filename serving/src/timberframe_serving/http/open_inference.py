@@ -35,7 +35,7 @@ _MODEL = re.compile(r"/v2/models/([^/]+)(?:/versions/([^/]+))?(?:/(ready|infer))
 _CONTROL = re.compile(r"/v2/repository/models/([^/]+)/(load|unload)")
 
 
-async def answer(service: Service, request: Request, path: str) -> Response:
+async def answer(service: Service, path: str, request: Request) -> Response:
     """Answers a request whose path begins with /v2."""
     if path in ("/v2", "/v2/"):
         return Response(dumps({"name": "timberframe-serving", "version": __version__, "extensions": list(EXTENSIONS)}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graphdef import messages as graph_messages
 from timberframe_serving import messages
 from timberframe_serving.codes import code_name, shown
-from timberframe_serving.http.messages import Request, Response
+from timberframe_serving.http.messages import Handler, Request, Response
 from timberframe_serving.json_tensors import (
     as_bytes,
     decode,
@@ -32,49 +33,57 @@ from timberframe_serving.tensorflow_requests import encode_tensor
 PATH = re.compile(r"/v1/models/([^/:]+)(?:/versions/([^/:]+)|/labels/([^/:]+))?(?::(\w+)|(/metadata))?")
 
 
-def parsed_spec(found: re.Match[str], body: Mapping[str, Any] = {}) -> Spec:
-    """Returns what a path, and the body's signature_name, ask for."""
+def parsed_spec(found: re.Match[str]) -> Spec:
+    """Returns what a path asks for."""
     name, number, label, *_ = found.groups()
-    return Spec.parsed(name, number or "", label, body.get("signature_name", ""))
+    return Spec.parsed(name, number or "", label)
 
 
-async def answer(service: Service, request: Request, found: re.Match[str]) -> Response:
-    """Answers a request whose path matches PATH."""
+def handler(service: Service, method: str, found: re.Match[str]) -> Handler:
+    """Returns what answers requests of a method and a path that matches PATH."""
     verb, metadata = found[4], found[5]
     if verb is None:
-        if request.method != "GET":
-            raise InvalidArgumentError(f"request: method is {request.method}; GET, or a POST of :predict, is required")
-        spec = parsed_spec(found)
-        with service.counted(spec.name, "REST", "GetModelMetadata" if metadata else "GetModelStatus"):
-            return _metadata(service, spec) if metadata else _status(service, spec)
-    if request.method != "POST" or verb not in ("predict", "classify", "regress"):
+        if method != "GET":
+            raise InvalidArgumentError(f"request: method is {method}; GET, or a POST of :predict, is required")
+        return partial(_described, service, parsed_spec(found), bool(metadata))
+    if method != "POST" or verb not in ("predict", "classify", "regress"):
         raise InvalidArgumentError(
-            f"request: is {request.method} of ':{verb[:50]}'; POST of :predict, :classify or :regress is required"
+            f"request: is {method} of ':{verb[:50]}'; POST of :predict, :classify or :regress is required"
         )
-    with service.counted(found[1], "REST", verb.capitalize()):
+    return partial(_computed, service, parsed_spec(found), verb)
+
+
+async def _described(service: Service, spec: Spec, metadata: bool, request: Request) -> Response:
+    with service.counted(spec.name, "REST", "GetModelMetadata" if metadata else "GetModelStatus"):
+        return _metadata(service, spec) if metadata else _status(service, spec)
+
+
+async def _computed(service: Service, spec: Spec, verb: str, request: Request) -> Response:
+    with service.counted(spec.name, "REST", verb.capitalize()):
         content = await request.body()
-        spec = parsed_spec(found)
-        service.check_room(spec)
+        servable = service.manager.servable(spec.name, spec.version, spec.label)
+        servable.check_room()
         body = loads(content)
         if not isinstance(body, dict):
             raise InvalidArgumentError("request: is no JSON object; one is required")
         if "signature_name" in body:
-            spec = parsed_spec(found, body)
+            spec = spec.of_signature(body["signature_name"])
         if verb == "predict":
-            return await _predict(service, request, spec, body)
+            return await _predict(service, request, servable, servable.signature(spec.signature), body)
         return await _examples(service, request, spec, body, verb)
 
 
-async def _predict(service: Service, request: Request, spec: Spec, body: dict[str, Any]) -> Response:
-    servable, signature = service.find(spec)
+async def _predict(
+    service: Service, request: Request, servable: Servable, signature: Signature, body: dict[str, Any]
+) -> Response:
     rows = "instances" in body
     if rows == ("inputs" in body):
         raise InvalidArgumentError("request: has both or none of 'instances' and 'inputs'; one of them is required")
     names = [p.name for p in signature.inputs]
     columns = instance_columns(body["instances"], names) if rows else _columns(body["inputs"], names)
     given = {p.name: decode(columns[p.name], p.dtype, p.name) for p in signature.inputs if p.name in columns}
-    for name in columns.keys() - given.keys():
-        given[name] = np.empty(0)  # the check of names refuses it
+    if len(given) < len(columns):  # the check of names refuses the others
+        given |= dict.fromkeys(columns.keys() - given.keys(), np.empty(0))
     outputs = await servable.run(signature, given, (), request.wait)
     _record(service, servable, signature, given)
     written = {p.name: plain(outputs[p.name], p.dtype, p.name.endswith("_bytes")) for p in signature.outputs}
