@@ -18,7 +18,7 @@ from timberframe_conformance.target import Target
 from timberframe_core.dtypes import as_dtype
 from timberframe_core.errors import InternalError
 from timberframe_core.ops.definition import registry
-from timberframe_core.ops.random.philox import Philox
+from timberframe_ops.random.philox import Philox
 
 pytestmark = pytest.mark.slow
 

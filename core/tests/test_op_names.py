@@ -25,16 +25,16 @@ KERNELS = "the ops that it has a kernel or a plan for, and how each is computed"
 MADE = "ops that the code itself puts into graphs or clusters"
 ALLOWED = {
     "core/src/timberframe_core/compiler/counters.py": {"_base": MATCHED},
-    "core/src/timberframe_core/compiler/dense/arrays.py": {"RULES": REWRITTEN},
-    "core/src/timberframe_core/compiler/dense/lists.py": {"RULES": REWRITTEN},
+    "core/src/timberframe_ops/passes/dense/arrays.py": {"RULES": REWRITTEN},
+    "core/src/timberframe_ops/passes/dense/lists.py": {"RULES": REWRITTEN},
     "core/src/timberframe_core/compiler/trips.py": {
         "COMPARISONS": MATCHED, "_bound": MATCHED, "counter_step": MATCHED,
     },
-    "core/src/timberframe_core/compiler/passes/loop_rewriter.py": {"erase_unread": MATCHED},
-    "core/src/timberframe_core/compiler/passes/norms.py": {"_CONVOLUTIONS": MATCHED, "_NORMS": MATCHED},
-    "core/src/timberframe_core/compiler/passes/pads.py": {"_CONVOLUTIONS": MATCHED},
-    "core/src/timberframe_core/compiler/passes/powers.py": {"_CHAINS": MADE},
-    "core/src/timberframe_core/compiler/passes/sink.py": {"_SUMS": MATCHED},
+    "core/src/timberframe_ops/passes/loop_rewriter.py": {"erase_unread": MATCHED},
+    "core/src/timberframe_ops/passes/norms.py": {"_CONVOLUTIONS": MATCHED, "_NORMS": MATCHED},
+    "core/src/timberframe_ops/passes/pads.py": {"_CONVOLUTIONS": MATCHED},
+    "core/src/timberframe_ops/passes/powers.py": {"_CHAINS": MADE},
+    "core/src/timberframe_ops/passes/sink.py": {"_SUMS": MATCHED},
     "core/src/timberframe_core/gradients/bodies.py": {"_FILLS": REWRITTEN},
     "core/src/timberframe_core/gradients/loops.py": {"_adds_one": MATCHED},
     "core/src/timberframe_core/graph/operators.py": {"_COMPARISONS": MADE},

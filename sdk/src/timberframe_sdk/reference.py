@@ -25,9 +25,9 @@ from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.formats import widen as widen
 from timberframe_core.ops.definition.opdef import OpDef, as_arrays
 from timberframe_core.ops.definition.opdef import evaluate as evaluate
-from timberframe_core.ops.random.philox import Philox
 from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_core.plugin.nodes import passed_inputs
+from timberframe_ops.random.philox import Philox
 from timberframe_sdk.execution.errors import at_node
 
 

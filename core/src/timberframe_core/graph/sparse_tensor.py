@@ -13,8 +13,8 @@ from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.graph.tensor_shape import TensorShape
 from timberframe_core.ops.definition.opdef import is_known
-from timberframe_core.ops.sparse.shapes import rank_of
 from timberframe_core.shapes import compatible, format_shape
+from timberframe_ops.sparse.shapes import rank_of
 
 
 class SparseTensorValue(NamedTuple):

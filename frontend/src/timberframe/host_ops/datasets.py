@@ -23,4 +23,4 @@ def _run(call: HostCall) -> list[Any]:
     return _functions()[call.op](call)
 
 
-host_op(*registry.defined_in("timberframe_core.ops.data"))(_run)
+host_op(*registry.defined_in("timberframe_ops.data"))(_run)

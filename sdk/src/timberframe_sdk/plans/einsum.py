@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from timberframe_core.ops.linalg.einsum import label_sizes, parse_equation
 from timberframe_core.plugin.contracts import KernelNode
 from timberframe_core.shapes import row_major_strides
+from timberframe_ops.linalg.einsum import label_sizes, parse_equation
 
 Label = str | int
 Sizes = dict[Label, int]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from timberframe_core.ops.definition import registry
-from timberframe_core.ops.training.updates import UPDATE_OPS
 from timberframe_core.plugin.contracts import KernelNode
+from timberframe_ops.training.updates import UPDATE_OPS
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
-from timberframe_core.ops.array.blocks import depth_to_space_axes, space_to_depth_axes
 from timberframe_core.plugin.contracts import KernelNode
+from timberframe_ops.array.blocks import depth_to_space_axes, space_to_depth_axes
 from timberframe_sdk.plans.moves.views import Stages, View, element, host_integers, source, target
 
 Axes = Callable[[tuple[int, ...], int, str], tuple[tuple[int, ...], tuple[int, ...]]]
