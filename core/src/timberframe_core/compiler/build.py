@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
-from timberframe_core.compiler.ir import ARRAYS, RUNS_BODIES, FunctionProgram, Node, Output, Program, Subgraph
+from timberframe_core.compiler.ir import ARRAYS, RAISED, RUNS_BODIES, FunctionProgram, Node, Output, Program, Subgraph
 from timberframe_core.compiler.trips import runs_of_bodies
 from timberframe_core.dtypes import variant
 from timberframe_core.errors import InvalidArgumentError, ResourceExhaustedError, UnimplementedError
@@ -14,7 +14,6 @@ from timberframe_core.graph.operation import Operation, Tensor, open_inputs
 from timberframe_core.graph.signatures import called_functions, named_functions
 from timberframe_core.graph.variable_value import handle_of
 from timberframe_core.ops.definition import registry
-from timberframe_ops.passes.raising.frames import RAISED
 
 Ancestors = tuple[str, ...]
 

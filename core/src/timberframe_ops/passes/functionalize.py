@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from timberframe_core.compiler.ir import RAISED
 from timberframe_core.compiler.passes.graph_rewriter import GraphRewriter
 from timberframe_core.plugin.passes import Pass
-from timberframe_ops.passes.raising.frames import RAISED
 
 
 def run(rewriter: GraphRewriter) -> None:

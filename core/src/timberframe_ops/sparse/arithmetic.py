@@ -11,9 +11,9 @@ from timberframe_core.dtypes import int64
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.gradients import apply_op, conjugate
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, NotDifferentiable, define_op
-from timberframe_core.shapes import Shape, format_shape
+from timberframe_core.shapes import Shape, format_shape, rank_of_sparse
 from timberframe_ops.math.segments import NUMBERS, REALS
-from timberframe_ops.sparse.shapes import Parts, check_inside, check_parts, count_of, flat, rank_of, unflat
+from timberframe_ops.sparse.shapes import Parts, check_inside, check_parts, count_of, flat, unflat
 
 _PAIR = ("a_indices: int64", "a_values: T", "a_shape: int64", "b_indices: int64", "b_values: T", "b_shape: int64")
 
@@ -116,7 +116,7 @@ for _name, _function, _types in (
 
 def _dense_add_shape(c: InferenceContext) -> Sequence[Shape]:
     check_parts(c, 0, "a")
-    rank = rank_of(c.shapes[0], c.shapes[2])
+    rank = rank_of_sparse(c.shapes[0], c.shapes[2])
     if c.shapes[3] is not None and rank not in (None, len(c.shapes[3])):
         raise c.late_error(f"a has rank {rank} and b shape {format_shape(c.shapes[3])}; the ranks must be equal")
     return [c.shapes[3]]

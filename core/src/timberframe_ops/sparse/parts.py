@@ -11,16 +11,16 @@ import numpy as np
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.gradients import apply_op
 from timberframe_core.ops.definition.opdef import Attrs, InferenceContext, MissingGradient, NotDifferentiable, define_op
-from timberframe_core.shapes import Shape, format_shape
+from timberframe_core.shapes import Shape, format_shape, rank_of_sparse
 from timberframe_ops.math.segments import NUMBERS
-from timberframe_ops.sparse.shapes import Parts, check_parts, flat, rank_of, some, unflat
+from timberframe_ops.sparse.shapes import Parts, check_parts, flat, some, unflat
 
 _NO_GRADIENT = NotDifferentiable("as in TensorFlow, gradients do not flow through parts of sparse tensors here")
 
 
 def _concat_shape(c: InferenceContext) -> Sequence[Shape]:
     n = c.attrs["N"]
-    ranks = {rank_of(c.shapes[i], c.shapes[2 * n + i]) for i in range(n)} - {None}
+    ranks = {rank_of_sparse(c.shapes[i], c.shapes[2 * n + i]) for i in range(n)} - {None}
     if len(ranks) > 1:
         raise c.late_error(
             f"the inputs have ranks {sorted(r for r in ranks if r is not None)}; equal ones are required"

@@ -9,7 +9,7 @@ import numpy as np
 
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition.opdef import InferenceContext
-from timberframe_core.shapes import Shape, compatible, format_shape
+from timberframe_core.shapes import Shape, compatible, format_shape, rank_of_sparse
 
 Parts = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -29,13 +29,7 @@ def check_parts(c: InferenceContext, first: int = 0, label: str = "", with_shape
         raise c.late_error(f"{indices[0]} {before}indices for values of shape {format_shape(values)}; each needs one")
     if indices is not None and not compatible(shape, indices[1:]):
         raise c.late_error(f"{before}indices has {indices[1]} columns for {format_shape(shape)} sizes; each needs one")
-    return rank_of(indices, shape)
-
-
-def rank_of(indices: Shape, shape: Shape = None) -> int | None:
-    """Returns the rank of a sparse tensor by the shapes of its indices and of its shape."""
-    columns = None if indices is None else indices[1]
-    return columns if columns is not None or shape is None else shape[0]
+    return rank_of_sparse(indices, shape)
 
 
 def count_of(c: InferenceContext, first: int = 0) -> int | None:

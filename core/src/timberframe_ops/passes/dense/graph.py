@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from timberframe_core.compiler.build import prune
-from timberframe_core.compiler.ir import ARRAYS, RUNS_BODIES, VARIABLE_READS, Subgraph
+from timberframe_core.compiler.ir import ARRAYS, CONTROL_FLOW, RUNS_BODIES, VARIABLE_READS, Subgraph
 from timberframe_core.compiler.trips import Bounds
 from timberframe_core.dtypes import resource, variant
 from timberframe_core.graph.function import FuncGraph, unique_function_name
@@ -23,7 +23,6 @@ from timberframe_core.shapes import StaticShape, in_common
 from timberframe_ops.passes.dense import arrays
 from timberframe_ops.passes.dense.lists import Builder, Dense, ListVariable, NotDenseError, rule_of
 from timberframe_ops.passes.dense.loops import LoopCopy, find_body, live_variables, stand_in
-from timberframe_ops.passes.raising.frames import CONTROL_FLOW
 
 _FUNCTIONAL = RUNS_BODIES | {"call"}
 _NOT_COPIED = CONTROL_FLOW  # in functions; that of the graph has become loops and branches

@@ -8,13 +8,6 @@ from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.ops.definition.opdef import Role
 
-CONTROL_FLOW = frozenset({
-    "switch", "merge", "enter", "exit", "next_iteration", "loop_condition", "control_trigger",
-})  # fmt: skip
-"""The roles of TensorFlow 1's control flow."""
-RAISED = CONTROL_FLOW | {"reference"}
-"""Roles of ops that are rewritten; nothing else runs them."""
-
 
 def is_loop_merge(op: Operation) -> bool:
     """Returns whether a Merge joins a loop variable's first value with those of later iterations."""
