@@ -314,7 +314,7 @@ def _input_count(kernel: KernelDef) -> int | None:
 
 def _type_attrs(op: str) -> tuple[str, ...] | None:
     """Returns the type attrs of a kernel's op; None where that may be of a package that is absent."""
-    absent = (">" in op or registry.lacks_packages()) and not registry.knows(op)
+    absent = (">" in op or registry.absent_packages()) and not registry.knows(op)
     return None if absent else registry.type_attrs(op)
 
 

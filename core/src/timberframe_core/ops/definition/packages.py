@@ -101,14 +101,20 @@ def load_module(entry: EntryPoint, module: str) -> bool:
     return not _tried[module]
 
 
-def load_all() -> None:
-    """Imports all modules of ops, as far as they can be imported."""
-    for source in list(_sources().values()):
-        load_module(source.entry, source.module)
+def load_whole_packages() -> None:
+    """Imports all modules of the packages that stand for their ops: the index may lack one that was just written."""
+    _sources()
     for entry in whole_packages():
         if load_module(entry, entry.module):
-            for module in modules_of(_package_of(entry)):  # the index may lack an op that was just written
+            for module in modules_of(_package_of(entry)):
                 load_module(entry, module)
+
+
+def load_all() -> None:
+    """Imports all modules of ops, as far as they can be imported."""
+    for source in _sources().values():
+        load_module(source.entry, source.module)
+    load_whole_packages()
 
 
 def missing() -> dict[str, str]:

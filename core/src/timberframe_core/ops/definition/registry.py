@@ -121,9 +121,9 @@ def knows(name: str) -> bool:
     return name in _ops or _indexed(name) is not None or find(name) is not None
 
 
-def lacks_packages() -> bool:
-    """Returns whether a package is absent that alone knows which ops it has."""
-    return bool(packages.absent())
+def absent_packages() -> list[str]:
+    """Returns the packages that are not there and alone know which ops they have: entry point and error of each."""
+    return packages.absent()
 
 
 def get(name: str) -> OpDef:
@@ -133,7 +133,7 @@ def get(name: str) -> OpDef:
     op = find(name)
     if op is None:
         import_all()
-        packages.load_all()
+        packages.load_whole_packages()
         op = _ops.get(name)
     if op is None and name in missing():
         raise NotFoundError(f"op {name}: not registered; {missing()[name]}")
@@ -142,7 +142,7 @@ def get(name: str) -> OpDef:
 
         near = difflib.get_close_matches(name, _ops, 3)
         hints = [f"nearest names: {', '.join(near)}"] if near else []
-        raise NotFoundError("; ".join([f"op {name}: not registered", *hints, *packages.absent()]))
+        raise NotFoundError("; ".join([f"op {name}: not registered", *hints, *absent_packages()]))
     return op
 
 
