@@ -193,12 +193,6 @@ def test_circles_are_found_through_imports_in_functions(tmp_path: Path) -> None:
     assert circles(arrows({name: tmp_path / f"{name}.py" for name in texts})) == [["a", "b"]]
 
 
-def test_the_frame_does_not_import_the_other_ops_for_types_either() -> None:
-    """Said by `ALLOWED`, too; the ops join by an entry point, as a vendor's do."""
-    for path in modules("core/src/timberframe_core").values():
-        assert "timberframe_ops" not in path.read_text(), path
-
-
 def test_every_folder_of_the_core_is_a_layer() -> None:
     folders = {p.parent.name for p in (WORKSPACE / "core/src/timberframe_core").glob("*/__init__.py")}
     assert folders <= set(LAYERS)
