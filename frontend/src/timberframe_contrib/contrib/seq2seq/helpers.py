@@ -171,7 +171,7 @@ class TrainingHelper(_HelperOfRows):
     @property
     def most_steps(self) -> Any:
         # A class of the user's own may go on after its inputs.
-        return self._most_steps if type(self).__module__.startswith("timberframe.") else None
+        return self._most_steps if type(self).__module__.startswith("timberframe_contrib.") else None
 
     @property
     def sequence_length(self) -> Any:
