@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from timberframe.eager.execution.resources import ResourceSpec, add_handle
 from timberframe_core.compiler.plan import Located
 from timberframe_core.dtypes import resource, variant
 from timberframe_core.graph.eager_tensor import EagerSpec, EagerTensor
@@ -16,13 +17,12 @@ from timberframe_core.graph.inference import HOST_VALUE_ELEMENTS, arg_ranges
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.graph.tensor_shape import TensorShape
 from timberframe_core.ops.definition.opdef import OpDef
-from timberframe_core.runtime.eager.resources import ResourceSpec, add_handle
 from timberframe_core.runtime.fetches import Fetches
 from timberframe_core.runtime.runner import Runner
 from timberframe_core.shapes import is_static, num_elements
 
 if TYPE_CHECKING:
-    from timberframe_core.runtime.eager.graph import EagerGraph
+    from timberframe.eager.execution.graph import EagerGraph
 
 
 class Call:

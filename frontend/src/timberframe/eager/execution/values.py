@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.eager.execution.resources import ResourceSpec, add_handle
 from timberframe_core.config import SessionConfig
 from timberframe_core.dtypes import DType, resource
 from timberframe_core.errors import FailedPreconditionError, InvalidArgumentError, InvalidTypeError, WrongStateError
@@ -20,7 +21,6 @@ from timberframe_core.graph.operation import Operation
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.plugin.contracts import Device
-from timberframe_core.runtime.eager.resources import ResourceSpec, add_handle
 from timberframe_core.runtime.located import move
 from timberframe_core.runtime.session import BaseSession
 from timberframe_core.runtime.variables import HeldVersion

@@ -10,6 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from timberframe.eager.execution.calls import (
+    Call,
+    arguments_key,
+    constant_positions,
+    filled,
+    frozen,
+    is_small,
+    trim,
+)
+from timberframe.eager.execution.resources import ResourceSpec
+from timberframe.eager.execution.values import EagerScopes, EagerValues
 from timberframe_core.dtypes import as_dtype, resource
 from timberframe_core.errors import InvalidTypeError, OpError, UnimplementedError, WrongStateError
 from timberframe_core.gradients.tape import Record, Tape, record
@@ -21,17 +32,6 @@ from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.library import user_line
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
-from timberframe_core.runtime.eager.calls import (
-    Call,
-    arguments_key,
-    constant_positions,
-    filled,
-    frozen,
-    is_small,
-    trim,
-)
-from timberframe_core.runtime.eager.resources import ResourceSpec
-from timberframe_core.runtime.eager.values import EagerScopes, EagerValues
 
 _CALLS = 4096  # ops with attrs, shapes and devices that are kept compiled
 _NUMBERS = (float, int)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from timberframe.eager.execution.calls import trim
+from timberframe.eager.execution.graph import EagerGraph
+from timberframe.eager.execution.resources import ResourceSpec, add_handle
 from timberframe_core.compiler.plan import Located
 from timberframe_core.dtypes import resource
 from timberframe_core.errors import InternalError
@@ -15,9 +18,6 @@ from timberframe_core.graph.eager_tensor import EagerSpec, EagerTensor
 from timberframe_core.graph.function import FuncGraph
 from timberframe_core.graph.indexed_slices import IndexedSlices
 from timberframe_core.graph.operation import Operation, Tensor
-from timberframe_core.runtime.eager.calls import trim
-from timberframe_core.runtime.eager.graph import EagerGraph
-from timberframe_core.runtime.eager.resources import ResourceSpec, add_handle
 from timberframe_core.runtime.fetches import Fetches
 from timberframe_core.runtime.runner import Runner
 
