@@ -11,7 +11,7 @@ import timberframe as tf
 
 LATER = (
     "google.protobuf", "importlib.metadata", "safetensors", "scipy", "packaging", "timberframe.saved_model",
-    "timberframe.eager", "timberframe.eager.execution", "timberframe.train", "timberframe.saving", "timberframe.nn",
+    "timberframe.eager", "timberframe_contrib", "timberframe.train", "timberframe.saving", "timberframe.nn",
     "timberframe.api.sparse_math", "timberframe_ops.training", "timberframe_ops.passes.raising.graphs",
     "numpy.random", "hashlib", "tempfile",
 )  # fmt: skip
