@@ -45,9 +45,10 @@ def indexed_ops() -> Mapping[str, IndexedOp]:
 
 
 def modules_of(package: str) -> Iterator[str]:
-    """Yields the names of all modules of a package, importing the packages among them."""
+    """Yields the names of all modules of a package that are no programs, importing the packages among them."""
     for module in walk_packages(import_module(package).__path__, f"{package}."):
-        yield module.name
+        if not module.name.endswith(".__main__"):
+            yield module.name
 
 
 @cache

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -57,7 +58,8 @@ def _sources() -> Mapping[str, _Source]:
     found = {entry.name: _Source(entry, entry.module) for entry in entries() if entry.name != ALL_OPS}
     for entry in whole_packages():
         try:
-            ops = read_index(_index_of(entry), _package_of(entry))
+            spec = _spec_of(entry)
+            ops = read_index(Path(str(spec.origin)).with_name("index.json"), str(spec.parent))
         except Exception as e:
             _keep(entry, entry.module, e)
         else:
@@ -65,16 +67,12 @@ def _sources() -> Mapping[str, _Source]:
     return found
 
 
-def _index_of(entry: EntryPoint) -> Path:
-    """Returns the file that lists the ops of a package; ModuleNotFoundError where the entry point names no module."""
+def _spec_of(entry: EntryPoint) -> ModuleSpec:
+    """Returns where the module of an entry point is; ModuleNotFoundError where there is none."""
     spec = find_spec(entry.module)
-    if spec is None or spec.origin is None:
+    if spec is None:
         raise ModuleNotFoundError(f"No module named {entry.module!r}", name=entry.module)
-    return Path(spec.origin).with_name("index.json")
-
-
-def _package_of(entry: EntryPoint) -> str:
-    return entry.module.rpartition(".")[0]
+    return spec
 
 
 def indexed(name: str) -> IndexedOp | None:
@@ -106,7 +104,7 @@ def load_whole_packages() -> None:
     _sources()
     for entry in whole_packages():
         if load_module(entry, entry.module):
-            for module in modules_of(_package_of(entry)):
+            for module in modules_of(str(_spec_of(entry).parent)):
                 load_module(entry, module)
 
 
