@@ -27,11 +27,17 @@ def test_a_namespace_is_imported_by_its_name_below_timberframe(name: str) -> Non
     found = tf
     for part in name.split("."):
         found = getattr(found, part)
-    assert module is found
+    assert module is found is import_module(f"timberframe_contrib.{name}")
 
 
 def test_an_import_statement_comes_before_any_other_use() -> None:
-    code = "import timberframe.contrib.layers as layers\nimport timberframe as tf\nprint(layers is tf.contrib.layers)"
+    code = """
+import timberframe.contrib.layers as layers
+import timberframe as tf
+import timberframe_contrib.contrib.layers as own
+
+print(own is layers is tf.contrib.layers)
+"""
     assert printed(code) == "True"
 
 

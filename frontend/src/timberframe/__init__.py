@@ -168,6 +168,6 @@ else:
 
 __git_version__ = f"v{__version__}"
 VERSION, GIT_VERSION = __version__, __git_version__
-_sys.meta_path.append(_AnnexModules())
+_sys.meta_path.insert(0, _AnnexModules())  # before what would load a file of the package a second time
 _add_library_folder(__file__)
 _guard([_sys.modules[__name__], nest])
