@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from timberframe_conformance.suites.distributions import DISTRIBUTIONS, Classes, Moments
-from timberframe_core.ops.random.gamma_gradient import gamma_sample_slope
+from timberframe_ops.random.gamma_gradient import gamma_sample_slope
 
 
 @pytest.mark.slow

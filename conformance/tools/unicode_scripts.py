@@ -2,7 +2,7 @@
 
 Run it with a Python that has tensorflow:
 
-    python conformance/tools/unicode_scripts.py core/src/timberframe_core/ops/strings/unicode_scripts.json
+    python conformance/tools/unicode_scripts.py core/src/timberframe_ops/strings/unicode_scripts.json
 
 The file holds pairs of the first code point of a range and the script of all up to the next range.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -34,6 +35,20 @@ def test_links_are_called_by_titles(document: Path) -> None:
 def test_paths_of_this_repository_exist(document: Path) -> None:
     paths = re.findall(r"`((?:core|frontend|sdk|plugins|conformance|docs|examples)/[\w./-]+)`", document.read_text())
     assert not [path for path in paths if not (ROOT / path).exists() and not path.startswith(BUILT)]
+
+
+def test_the_readme_has_the_size_of_the_frame() -> None:
+    """Rounded to thousands of lines and to tens of ops, as the tree has them."""
+    text = " ".join((ROOT / "README.md").read_text().split())
+    found = re.search(r"([\d,]+) lines of Python, among them (\d+) ops .* TensorFlow's (\d+) other ops", text)
+    assert found is not None
+    frame, ops = ROOT / "core/src/timberframe_core", ROOT / "core/src/timberframe_ops"
+    lines = sum(path.read_text().count("\n") for path in frame.rglob("*.py"))
+    counts = [
+        sum(map(len, json.loads(index.read_text()).values()))
+        for index in (frame / "ops/definition/index.json", ops / "index.json")
+    ]
+    assert [int(n.replace(",", "")) for n in found.groups()] == [round(lines, -3), *(round(n, -1) for n in counts)]
 
 
 def test_glossary_names_the_files_of_its_terms() -> None:

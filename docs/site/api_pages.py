@@ -39,7 +39,7 @@ CORE = (
     "runtime.session", "runtime.explain",
 )  # fmt: skip
 """Modules of the core whose classes others meet."""
-_PACKAGES = ("timberframe", "timberframe_core", "timberframe_sdk")
+_PACKAGES = ("timberframe", "timberframe_contrib", "timberframe_core", "timberframe_sdk")
 
 Members = Mapping[str, Any]
 

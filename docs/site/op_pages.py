@@ -13,7 +13,7 @@ from markdown import plain, table
 from measured import Measured
 from op_examples import example
 from op_written import written
-from timberframe_conformance.reports.breadth import CORE
+from timberframe_conformance.reports.breadth import OPS
 from timberframe_conformance.reports.breadth import family as family_of
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
@@ -54,12 +54,12 @@ def families() -> dict[str, list[OpDef]]:
 
 
 def _is_core(family: str) -> bool:
-    return importlib.util.find_spec(CORE + family) is not None
+    return importlib.util.find_spec(OPS + family) is not None
 
 
 def family_page(family: str, ops: Sequence[OpDef], facts: Facts) -> str:
     """Returns the page of a family."""
-    what = importlib.import_module(CORE + family).__doc__ if _is_core(family) else f"Ops of the package {family}."
+    what = importlib.import_module(OPS + family).__doc__ if _is_core(family) else f"Ops of the package {family}."
     head = f"# Ops: {family}\n\n{(what or '').strip()}\n\n{PREAMBLE}\n"
     return head + "".join(op_section(op, facts) for op in ops)
 

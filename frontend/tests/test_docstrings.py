@@ -11,7 +11,7 @@ import pytest
 
 import timberframe as tf
 
-OURS = ("timberframe", "timberframe_core")
+OURS = ("timberframe", "timberframe_contrib", "timberframe_core")
 
 
 def namespaces() -> Iterator[tuple[str, types.ModuleType]]:

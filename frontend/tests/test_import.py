@@ -11,8 +11,8 @@ import timberframe as tf
 
 LATER = (
     "google.protobuf", "importlib.metadata", "safetensors", "scipy", "packaging", "timberframe.saved_model",
-    "timberframe.eager", "timberframe_core.runtime.eager", "timberframe.train", "timberframe.saving", "timberframe.nn",
-    "timberframe.api.sparse_math", "timberframe_core.ops.training", "timberframe_core.compiler.raising.graphs",
+    "timberframe.eager", "timberframe_contrib", "timberframe.train", "timberframe.saving", "timberframe.nn",
+    "timberframe.api.sparse_math", "timberframe_ops.training", "timberframe_ops.passes.raising.graphs",
     "numpy.random", "hashlib", "tempfile",
 )  # fmt: skip
 

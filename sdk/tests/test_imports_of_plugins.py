@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+CORE = ("timberframe_core", "timberframe_ops")
 PLUGINS = Path(__file__).parents[2] / "plugins"
 
 
@@ -16,9 +17,9 @@ def core_imports(plugin: str) -> Iterator[str]:
     for path in (PLUGINS / plugin / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module:
-                yield from (f"{node.module}.{a.name}" for a in node.names if node.module.startswith("timberframe_core"))
+                yield from (f"{node.module}.{a.name}" for a in node.names if node.module.startswith(CORE))
             elif isinstance(node, ast.Import):
-                yield from (a.name for a in node.names if a.name.startswith("timberframe_core"))
+                yield from (a.name for a in node.names if a.name.startswith(CORE))
 
 
 @pytest.mark.parametrize("plugin", ["opencl", "cuda", "ray"])
@@ -28,4 +29,5 @@ def test_devices_import_nothing_of_the_core(plugin: str) -> None:
 
 @pytest.mark.parametrize("plugin", ["cpu", "accelerator"])
 def test_kernels_import_of_the_core_only_what_ops_define(plugin: str) -> None:
-    assert [name for name in core_imports(plugin) if not name.startswith("timberframe_core.ops.")] == []
+    ops = ("timberframe_core.ops.", "timberframe_ops.")
+    assert [name for name in core_imports(plugin) if not name.startswith(ops)] == []

@@ -16,7 +16,7 @@ from timberframe_core.errors import (
 )
 
 _NOT_THE_PLUGIN = frozenset(
-    {"timberframe_core", "timberframe_sdk", "numpy", "pluggy", "importlib", "_frozen_importlib"}
+    {"timberframe_core", "timberframe_ops", "timberframe_sdk", "numpy", "pluggy", "importlib", "_frozen_importlib"}
 )
 """Packages through which a plugin's code is called, or which it calls with wrong arguments."""
 

@@ -55,6 +55,12 @@ def merge_dim(x: int | None, y: int | None) -> int | None:
     return x
 
 
+def rank_of_sparse(indices: Shape, shape: Shape = None) -> int | None:
+    """Returns the rank of a sparse tensor by the shapes of its indices and of its shape."""
+    columns = None if indices is None else indices[1]
+    return columns if columns is not None or shape is None else shape[0]
+
+
 def in_common(shapes: Iterable[Shape]) -> Shape:
     """Returns what all the shapes have in common, which a tensor that may have any of them is known to have."""
     first, *others = shapes

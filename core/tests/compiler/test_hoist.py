@@ -180,7 +180,7 @@ def test_products_of_more_rows_stay(weights: Any) -> None:
 def test_products_that_would_take_much_memory_stay(
     x: Any, feeds: Any, weights: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("timberframe_core.compiler.passes.hoist._LARGEST_PRODUCT", 4 * STEPS * UNITS - 1)
+    monkeypatch.setattr("timberframe_ops.passes.hoist._LARGEST_PRODUCT", 4 * STEPS * UNITS - 1)
     assert_left(network(x, beside(weights)), feeds)
 
 
@@ -252,7 +252,7 @@ def test_device_without_a_kernel_leaves_the_loop(
     x: Any, feeds: Any, weights: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     y = network(x, beside(weights))
-    monkeypatch.setattr("timberframe_core.compiler.passes.loop_rewriter.refused", lambda _: "none of its kernels fits")
+    monkeypatch.setattr("timberframe_ops.passes.loop_rewriter.refused", lambda _: "none of its kernels fits")
     with tf.Session() as session:
         report = session.explain(y, feeds)
     assert report.rewritten("hoist") == ()

@@ -39,6 +39,67 @@ def raised(folder: Path, statement: str) -> str:
     return run(folder, "-c", code).stdout
 
 
+ALL_OPS = {
+    "__init__.py": "",
+    "plugin.py": """
+from timberframe_sdk import Pass, hookimpl
+
+def run(rewriter):
+    pass
+
+@hookimpl
+def timberframe_passes():
+    return [Pass("acme", "program", run, "does nothing")]
+""",
+    "twice.py": """
+from timberframe_sdk import define_op
+
+define_op(
+    "Acme>Twice", inputs=["x: float"], outputs=["y: float"], doc="x + x.", shape=lambda c: c.shapes,
+    reference=lambda x: 2 * x,
+)
+""",
+    "broken.py": "import acme_driver",
+    "index.json": '{"twice": {"Acme>Twice": [[], 1]}, "broken": {"Acme>Thrice": [[], 1]}}',
+}
+
+
+@pytest.fixture
+def whole(acme: Path) -> Path:
+    """The folder, where an entry point stands for all ops of the package; the module of one of them raises."""
+    (acme / "acme").mkdir()
+    for name, text in ALL_OPS.items():
+        (acme / "acme" / name).write_text(text)
+    (acme / "acme-1.2.dist-info/entry_points.txt").write_text("[timberframe.ops]\n* = acme.plugin\n")
+    return acme
+
+
+def test_an_entry_point_stands_for_all_ops_of_a_package(whole: Path) -> None:
+    code = """
+import sys
+from timberframe_core.ops.definition import registry
+
+registry.get("Acme>Twice")
+print(*(name for name in sys.modules if name.startswith("acme")))
+"""
+    assert run(whole, "-c", code).stdout.split() == ["acme", "acme.twice"]
+
+
+def test_a_module_that_fails_costs_its_own_ops_alone(whole: Path) -> None:
+    said = raised(whole, "tf.raw_ops.Acme_Twice; tf.raw_ops.Acme_Thrice")
+    assert "entry point '* = acme.plugin': ModuleNotFoundError: No module named 'acme_driver'" in said
+
+
+def test_the_passes_of_such_a_package_run_in_every_session(whole: Path) -> None:
+    code = """
+import timberframe as tf
+
+with tf.Session(config=tf.SessionConfig(plugins=["cpu"])) as session:
+    print([p.name for p in session.explain(tf.constant(1)).passes if p.name == "acme"])
+"""
+    assert run(whole, "-c", code).stdout == "['acme']\n"
+
+
 @pytest.mark.parametrize("statement", ["tf.raw_ops.Acme_Twice", "getattr(tf.raw_ops, 'Acme>Twice')"])
 def test_raw_ops_says_why_the_op_is_not_there(acme: Path, statement: str) -> None:
     said = raised(acme, statement)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from timberframe_core.ops.random.draws import box_muller, permutation, truncated_normal, uniform_int
-from timberframe_core.ops.random.philox import Philox
+from timberframe_ops.random.draws import box_muller, permutation, truncated_normal, uniform_int
+from timberframe_ops.random.philox import Philox
 
 VECTORS = [
     ((0, 0, 0), "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from timberframe_core.ops.definition import registry
-from timberframe_core.ops.math import special_functions as special
+from timberframe_ops.math import special_functions as special
 
 
 def _reference(op: str, *values: complex, dtype: str = "float64") -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.ops.training.updates import _define_both
+from timberframe_ops.training.updates import _define_both
 
 
 def rule(*_: object) -> tuple[object, ...]:

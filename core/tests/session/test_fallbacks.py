@@ -12,13 +12,13 @@ import timberframe as tf
 from timberframe_core import fallback
 
 PLACES = {
-    "dense lists": "timberframe_core.compiler.dense.graph.dense_graph",
+    "dense lists": "timberframe_ops.passes.dense.graph.dense_graph",
     "merging": "timberframe_core.compiler.passes.merge._key",
     "folding": "timberframe_core.compiler.passes.fold._foldable",
     "loops as kernels": "timberframe_core.compiler.lower.lower_loop",
-    "hoisting": "timberframe_core.compiler.passes.hoist.rewrite_products",
-    "narrowing": "timberframe_core.compiler.passes.narrow.rewrite_products",
-    "sinking": "timberframe_core.compiler.passes.sink.counted_loops",
+    "hoisting": "timberframe_ops.passes.hoist.rewrite_products",
+    "narrowing": "timberframe_ops.passes.narrow.rewrite_products",
+    "sinking": "timberframe_ops.passes.sink.counted_loops",
     "fusion": "timberframe_core.compiler.passes.fuse._Grouping.groups",
 }
 

@@ -8,6 +8,9 @@ import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from timberframe import host_ops as _host_ops  # noqa: F401 - registers what the executor does
+from timberframe.annex import NAMESPACES as _NAMESPACES
+from timberframe.annex import PACKAGE as _ANNEX
+from timberframe.annex import AnnexModules as _AnnexModules
 from timberframe.api import ROOT as _ROOT
 from timberframe.api import offered as _offered
 from timberframe.boundary import guard as _guard
@@ -28,14 +31,10 @@ if _TYPE_CHECKING:
     from timberframe import bitwise as bitwise
     from timberframe import compat as compat
     from timberframe import config as config
-    from timberframe import contrib as contrib
     from timberframe import data as data
     from timberframe import debugging as debugging
-    from timberframe import distributions as distributions
     from timberframe import dtypes as dtypes
-    from timberframe import estimator as estimator
     from timberframe import examples as examples
-    from timberframe import feature_column as feature_column
     from timberframe import flags as flags
     from timberframe import gfile as gfile
     from timberframe import graph_util as graph_util
@@ -135,14 +134,18 @@ if _TYPE_CHECKING:
     from timberframe.signal.fourier import ifft as ifft
     from timberframe.signal.fourier import ifft2d as ifft2d
     from timberframe.signal.fourier import ifft3d as ifft3d
+    from timberframe_contrib import contrib as contrib
+    from timberframe_contrib import distributions as distributions
+    from timberframe_contrib import estimator as estimator
+    from timberframe_contrib import feature_column as feature_column
 else:
     # What takes long to import and many programs do without.
     _MODULES = (
-        "app", "bitwise", "compat", "config", "contrib", "data", "debugging", "distributions", "dtypes", "estimator",
-        "examples", "feature_column", "flags", "gfile", "graph_util", "image", "initializers", "io", "layers", "linalg",
-        "lookup", "losses", "manip", "math", "metrics", "nn", "profiler", "python", "python_io", "quantization",
-        "queue", "random", "raw_ops", "resource_loader", "saved_model", "sets", "signal", "sparse", "spectral",
-        "strings", "summary", "test", "train", "version",
+        "app", "bitwise", "compat", "config", "data", "debugging", "dtypes", "examples", "flags", "gfile",
+        "graph_util", "image", "initializers", "io", "layers", "linalg", "lookup", "losses", "manip", "math",
+        "metrics", "nn", "profiler", "python", "python_io", "quantization", "queue", "random", "raw_ops",
+        "resource_loader", "saved_model", "sets", "signal", "sparse", "spectral", "strings", "summary", "test",
+        "train", "version",
     )  # fmt: skip
     _EAGER = {
         "GradientTape": "timberframe.eager.tape:GradientTape",
@@ -153,6 +156,7 @@ else:
         **_offered(_ROOT),
         **_EAGER,
         **{name: f"timberframe.{name}" for name in _MODULES},
+        **{name: f"{_ANNEX}.{name}" for name in _NAMESPACES},
         "confusion_matrix": "timberframe.metrics.confusion:confusion_matrix",
         **{name: f"timberframe.signal:{name}" for name in ("fft", "fft2d", "fft3d", "ifft", "ifft2d", "ifft3d")},
     }
@@ -164,5 +168,6 @@ else:
 
 __git_version__ = f"v{__version__}"
 VERSION, GIT_VERSION = __version__, __git_version__
+_sys.meta_path.insert(0, _AnnexModules())  # before what would load a file of the package a second time
 _add_library_folder(__file__)
 _guard([_sys.modules[__name__], nest])

@@ -34,6 +34,9 @@ _WITH_SETTINGS = (
     "timberframe.train.",
 )  # fmt: skip
 
+_OURS = ("timberframe.", "timberframe_contrib.", "timberframe_core.")
+"""Prefixes of the modules whose functions and classes are offered with the boundary around them."""
+
 _wrapped: dict[Callable[..., Any], Callable[..., Any]] = {}
 """By function, what modules offer for it: that of another module may come as it is offered there."""
 
@@ -77,7 +80,7 @@ def _public(module: ModuleType) -> list[str]:
     names = [n for n in getattr(module, "__all__", vars(module)) if not n.startswith("_")]
     own = None if hasattr(module, "__all__") or hasattr(module, "__path__") else module.__name__
     where = {n: getattr(getattr(module, n), "__module__", None) or "" for n in names}
-    return [n for n in names if where[n].startswith(("timberframe.", "timberframe_core.")) and own in (None, where[n])]
+    return [n for n in names if where[n].startswith(_OURS) and own in (None, where[n])]
 
 
 def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -26,12 +26,13 @@ class UnknownNameError(AttributeError):
         from timberframe.compat.absent import hint
 
         inside = self._module.partition(".")[2]
+        known_as = ".".join(filter(None, ("timberframe", inside)))
         advice = hint(f"{inside}.{self._missing}" if inside else self._missing)
         if not advice:
             names = [n for n in dir(sys.modules[self._module]) if not n.startswith("_")]
             near = difflib.get_close_matches(self._missing, names, 1, 0.75)
             advice = f"did you mean '{near[0]}'?" if near else ""
-        return f"module '{self._module}' has no attribute '{self._missing}'" + (f"; {advice}" if advice else "")
+        return f"module '{known_as}' has no attribute '{self._missing}'" + (f"; {advice}" if advice else "")
 
 
 def lazy_names(module: str, names: Mapping[str, str | Callable[[], Any]]) -> Callable[[str], Any]:
@@ -51,7 +52,7 @@ def lazy_names(module: str, names: Mapping[str, str | Callable[[], Any]]) -> Cal
             file, _, attribute = where.partition(":")
             found = importlib.import_module(file)
             value = getattr(found, attribute) if attribute else found
-        value = guarded(value, f"tf{module.removeprefix('timberframe')}.{name}")
+        value = guarded(value, ".".join(["tf", *module.split(".")[1:], name]))
         setattr(sys.modules[module], name, value)
         return value
 

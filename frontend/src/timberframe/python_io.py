@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from timberframe.boundary import guard
+from timberframe.records.reading import read_records
 from timberframe.records.writing import TFRecordCompressionType as TFRecordCompressionType
 from timberframe.records.writing import TFRecordOptions as TFRecordOptions
 from timberframe.records.writing import TFRecordWriter as TFRecordWriter
 from timberframe.records.writing import compression_name
-from timberframe_core.runtime.record_reader import read_records
 
 __all__ = ["TFRecordCompressionType", "TFRecordOptions", "TFRecordWriter", "tf_record_iterator"]
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe.contrib import graph_editor as ge
+
+ge = tf.contrib.graph_editor
 
 pytestmark = pytest.mark.usefixtures("graph")
 

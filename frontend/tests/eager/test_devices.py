@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe_core.runtime.eager.graph import EagerGraph
+from timberframe.eager.execution.graph import EagerGraph
 from timberframe_sdk.testing import asynchronous_device
 from timberframe_sdk.testing.loaded import loaded_plugin
 

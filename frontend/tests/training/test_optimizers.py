@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import timberframe as tf
-from timberframe_core.ops.training import rules
+from timberframe_ops.training import rules
 
 pytestmark = pytest.mark.usefixtures("graph")
 

@@ -10,9 +10,9 @@ import pytest
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef
-from timberframe_core.ops.training.updates import UPDATE_OPS
 from timberframe_cpu.native import available_isas, find
 from timberframe_cpu.testing import run_op
+from timberframe_ops.training.updates import UPDATE_OPS
 
 UPDATES = [op for op in registry.all_ops() if op.updates and "Apply" in op.name and op.name.startswith("Resource")]
 

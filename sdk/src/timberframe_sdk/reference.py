@@ -25,7 +25,6 @@ from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.formats import widen as widen
 from timberframe_core.ops.definition.opdef import OpDef, as_arrays
 from timberframe_core.ops.definition.opdef import evaluate as evaluate
-from timberframe_core.ops.random.philox import Philox
 from timberframe_core.plugin.contracts import KernelDef, KernelNode, Launcher
 from timberframe_core.plugin.nodes import passed_inputs
 from timberframe_sdk.execution.errors import at_node
@@ -128,6 +127,8 @@ def _launcher_in_own_dtype(node: KernelNode) -> Launcher:
 
 def _draw(op: OpDef, node: KernelNode, inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
     """Returns random numbers from the node's stream, the same as on every device."""
+    from timberframe_ops.random.philox import Philox  # here, since there are ops with streams where this is
+
     assert op.stream is not None
     assert node.stream is not None
     blocks = op.stream.blocks(node.attrs, [v.shape for v in node.inputs], node.outputs[0].shape)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from timberframe_conformance.mutants.base import Call, mutant
+from timberframe_core.ops.base.math.reduction_gradients import sum_gradient
 from timberframe_core.ops.definition.gradients import apply_op, broadcast_gradients
-from timberframe_core.ops.math.reduction_gradients import sum_gradient
 
 FLOATS = ("float32", "float64")
 SUITE = ("gradient",)

@@ -10,14 +10,15 @@ from timberframe_conformance.case import NotApplicableError
 from timberframe_conformance.mutants.base import seam_mutant
 from timberframe_conformance.replacements import Replacements
 from timberframe_core.compiler.counters import Counter
-from timberframe_core.compiler.dense import arrays, lists
-from timberframe_core.compiler.passes import cover, hoist, merge, narrow, pads, pipeline, powers, sink, weights
+from timberframe_core.compiler.passes import cover, merge, pipeline
 from timberframe_core.compiler.passes.rewriter import ClusterRewriter, ProgramRewriter
 from timberframe_core.compiler.passes.simplify import SIMPLIFY
-from timberframe_core.compiler.raising import branches, loops
-from timberframe_core.compiler.raising.scope import Scope
 from timberframe_core.plugin.fusion import FUSED
 from timberframe_core.plugin.passes import PassRegistry
+from timberframe_ops.passes import hoist, narrow, pads, powers, sink, weights
+from timberframe_ops.passes.dense import arrays, lists
+from timberframe_ops.passes.raising import branches, loops
+from timberframe_ops.passes.raising.scope import Scope
 
 SUITE = "passes"
 

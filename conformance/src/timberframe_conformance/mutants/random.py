@@ -10,9 +10,9 @@ import numpy as np
 
 from timberframe_conformance.mutants.base import Call, mutant
 from timberframe_core.ops.definition import registry
-from timberframe_core.ops.random.draws import box_muller, full_range
-from timberframe_core.ops.random.philox import Philox, to_float32
-from timberframe_core.ops.random.signatures import sizes_of
+from timberframe_ops.random.draws import box_muller, full_range
+from timberframe_ops.random.philox import Philox, to_float32
+from timberframe_ops.random.signatures import sizes_of
 
 REALS: dict[str, Sequence[str]] = {"dtype": ("float32", "float64")}
 FLOAT32: dict[str, Sequence[str]] = {"dtype": ("float32",)}

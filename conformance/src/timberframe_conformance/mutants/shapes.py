@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from timberframe_conformance.mutants.base import seam_mutant
 from timberframe_conformance.replacements import Replacements
-from timberframe_core.ops.math import selection
 from timberframe_core.shapes import Shape
+from timberframe_ops.math import selection
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

@@ -9,17 +9,21 @@ from timberframe_conformance.reports.badge import device_heading
 from timberframe_conformance.reports.summary import Run
 from timberframe_core.ops.definition import registry
 
-CORE = "timberframe_core.ops."
+OPS = "timberframe_ops."
+FAMILIES = (OPS, "timberframe_core.ops.base.")
+"""Prefixes of the modules that define TensorFlow's ops, before the family; all families have modules in `OPS`."""
 
 
 def family(op: str) -> str:
-    """Returns the family of an op: the folder in the core that defines it, or else the package
-    that does; "" if none does.
+    """Returns the family of an op: the folder among TensorFlow's ops that defines it, or else the
+    package that does; "" if none does.
     """
     if registry.find(op) is None:
         return ""
     module = registry.module_of(op)
-    return module.removeprefix(CORE).split(".")[0]
+    for prefix in FAMILIES:
+        module = module.removeprefix(prefix)
+    return module.partition(".")[0]
 
 
 def pairs(run: Run) -> dict[str, tuple[int, int]]:

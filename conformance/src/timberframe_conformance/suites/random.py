@@ -25,8 +25,8 @@ from timberframe_conformance.tolerance.compare import check
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.ops.definition import registry
 from timberframe_core.ops.definition.opdef import OpDef, RandomDraw
-from timberframe_core.ops.math.incomplete_gamma import gamma_sample_slope
-from timberframe_core.ops.random.philox import Philox
+from timberframe_ops.math.incomplete_gamma import gamma_sample_slope
+from timberframe_ops.random.philox import Philox
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from timberframe.host_ops.python_functions import function_of
-from timberframe_core.ops.random.philox import Philox
+from timberframe_ops.random.philox import Philox
 from timberframe_sdk.reference import widen
 
 if TYPE_CHECKING:

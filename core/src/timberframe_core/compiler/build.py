@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
-from timberframe_core.compiler.ir import ARRAYS, RUNS_BODIES, FunctionProgram, Node, Output, Program, Subgraph
-from timberframe_core.compiler.raising.frames import RAISED
+from timberframe_core.compiler.ir import ARRAYS, RAISED, RUNS_BODIES, FunctionProgram, Node, Output, Program, Subgraph
 from timberframe_core.compiler.trips import runs_of_bodies
 from timberframe_core.dtypes import variant
 from timberframe_core.errors import InvalidArgumentError, ResourceExhaustedError, UnimplementedError

@@ -169,6 +169,13 @@ VARIABLE_ACCESSES = VARIABLE_READS | VARIABLE_WRITES
 ARRAYS = frozenset({"make_array", "make_gradient_array", "use_array"})
 """Roles of ops on arrays and stacks that live as long as a run."""
 
+CONTROL_FLOW = frozenset({
+    "switch", "merge", "enter", "exit", "next_iteration", "loop_condition", "control_trigger",
+})  # fmt: skip
+"""The roles of TensorFlow 1's control flow."""
+RAISED = CONTROL_FLOW | {"reference"}
+"""Roles of ops that are rewritten; nothing else runs them."""
+
 BRANCHES = frozenset({"branch", "case"})
 RUNS_BODIES = BRANCHES | {"loop"}
 """Roles of ops whose functions stay functions; those that calls run are put in their places."""

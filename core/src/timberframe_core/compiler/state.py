@@ -26,7 +26,7 @@ _ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"  # the shared_name by which 
 def variable_name(handle: Output) -> str:
     """Returns the variable that a resource value means; InvalidArgumentError where that is not known before running."""
     node = handle.node
-    if node.op.name == "StackPopV2":  # a resource that was pushed; the node's own variable is the stack
+    if node.op.role == "use_array":  # a resource that was put there; the node's own variable is the array or stack
         return f"{node.name}/{node.op.name}"
     if node.variable is not None:
         return node.variable

@@ -49,7 +49,7 @@ class Graph(Collections, GradientOverrides, FeedsAndFetches):
     is_body = False
     """Whether this is the body of a loop, a branch or a call."""
     eager = False
-    """Whether operations run at once, in place of being recorded: see timberframe_core.runtime.eager."""
+    """Whether operations run at once, in place of being recorded."""
 
     def __init__(self) -> None:
         self._operations: list[Operation] = []

@@ -13,8 +13,7 @@ from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.graph.tensor_shape import TensorShape
 from timberframe_core.ops.definition.opdef import is_known
-from timberframe_core.ops.sparse.shapes import rank_of
-from timberframe_core.shapes import compatible, format_shape
+from timberframe_core.shapes import compatible, format_shape, rank_of_sparse
 
 
 class SparseTensorValue(NamedTuple):
@@ -74,7 +73,7 @@ class SparseTensor:
         known = self.dense_shape.host_value
         if known is not None and is_known(known):
             return TensorShape([int(d) for d in known])
-        rank = rank_of(self.indices.static_shape, self.dense_shape.static_shape)
+        rank = rank_of_sparse(self.indices.static_shape, self.dense_shape.static_shape)
         return TensorShape(None if rank is None else [None] * rank).merge_with(self._declared)
 
     def set_shape(self, shape: Any) -> None:

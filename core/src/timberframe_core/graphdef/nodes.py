@@ -85,10 +85,10 @@ def raise_missing(missing: Counter[str]) -> None:
     """NotFoundError that names all unknown ops at once, if there are any, and what is wrong with their packages."""
     if missing:
         names = ", ".join(f"{name} ({count} nodes)" if count > 1 else name for name, count in sorted(missing.items()))
-        failures = "".join(f"; {name}: {why}" for name, why in registry.missing().items() if name in missing)
-        raise NotFoundError(
-            f"GraphDef: no op is registered as {names}; every op of an imported graph must be registered{failures}"
-        )
+        failures = [f"{name}: {why}" for name, why in registry.missing().items() if name in missing]
+        required = "every op of an imported graph must be registered"
+        found = [f"GraphDef: no op is registered as {names}", required, *failures, *registry.absent_packages()]
+        raise NotFoundError("; ".join(found))
 
 
 def split_inputs(proto: Any, op_def: OpDef) -> Node:

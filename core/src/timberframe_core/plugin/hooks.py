@@ -40,4 +40,6 @@ class HookSpecs:
 
     @hookspec
     def timberframe_passes(self) -> list[Pass]:  # type: ignore[empty-body]  # a spec has no body
-        """Rewrites that join the core's own; they run in the sessions that use the plugin."""
+        """Rewrites that join the core's own; they run in the sessions that use the plugin, those of a package that
+        brings all its ops in every session.
+        """

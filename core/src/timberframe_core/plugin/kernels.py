@@ -269,8 +269,8 @@ def of_plugins(registry: KernelRegistry, plugins: Collection[str]) -> KernelRegi
 def _check(kernel: KernelDef) -> None:
     """Raises NotFoundError for an op that nobody defines, InvalidArgumentError for types or inputs that it has not.
 
-    The package of a vendor's op (``Vendor>Op``) may be absent: its kernels then wait for nothing. Messages end with the
-    place of the builder.
+    The package of an op may be absent, a vendor's (``Vendor>Op``) or one that could not be imported: its kernels then
+    wait for nothing. Messages end with the place of the builder.
     """
     try:
         known = _checked_pattern(kernel) if kernel.covers else _type_attrs(kernel.op)
@@ -313,18 +313,19 @@ def _input_count(kernel: KernelDef) -> int | None:
 
 
 def _type_attrs(op: str) -> tuple[str, ...] | None:
-    """Returns the type attrs of a kernel's op; None where that is a vendor's and its package is absent."""
-    return None if ">" in op and registry.find(op) is None else registry.type_attrs(op)
+    """Returns the type attrs of a kernel's op; None where that may be of a package that is absent."""
+    absent = (">" in op or registry.absent_packages()) and not registry.knows(op)
+    return None if absent else registry.type_attrs(op)
 
 
-def _checked_pattern(kernel: KernelDef) -> tuple[str, ...]:
-    """Returns the type attrs of the last op; NotFoundError for an unknown op,
+def _checked_pattern(kernel: KernelDef) -> tuple[str, ...] | None:
+    """Returns the type attrs of the last op, as `_type_attrs` does; NotFoundError for an unknown op,
     InvalidArgumentError for a wrong pattern.
     """
     head = "covers"
     if ">" not in kernel.op or registry.find(kernel.op) is not None:
         raise InvalidArgumentError(f"{head} nodes as {kernel.op!r}; a name of its own, 'Vendor>Name', is required")
-    type_attrs = [registry.type_attrs(part.op) for part in kernel.covers]
+    type_attrs = [_type_attrs(part.op) for part in kernel.covers]
     names = [part.name for part in kernel.covers]
     for i, part in enumerate(kernel.covers):
         if names.count(part.name) > 1 or any(name in names[i:] for name in part.inputs):

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -16,6 +17,7 @@ import pluggy
 from timberframe_core import logging
 from timberframe_core.errors import FailedPreconditionError, InternalError, InvalidArgumentError, UnavailableError
 from timberframe_core.failures import describe_failure
+from timberframe_core.ops.definition import packages
 from timberframe_core.plugin import host_ops
 from timberframe_core.plugin.contracts import Device, KernelDef
 from timberframe_core.plugin.device_defaults import complete
@@ -96,6 +98,7 @@ class PluginRegistry:
         self._devices: list[Device] = []
         self._lock = threading.RLock()
         self._discovered = False
+        self._joined = False
 
     def discover(self) -> None:
         """Reads the metadata of installed packages; loads nothing."""
@@ -119,6 +122,7 @@ class PluginRegistry:
         """Loads the selected plugins (see `selected`) and returns those that are usable."""
         self.discover()
         with self._lock, _without_collections():
+            self._join_packages_of_ops()
             chosen = selected(self.plugins, selection)
             fresh = [(p, self._import(p)) for p in chosen if not p.loaded and p.failure is None]
             contributions = [(p, *self._contribution(p, module)) for p, module in fresh if module is not None]
@@ -129,6 +133,22 @@ class PluginRegistry:
             for plugin, manager, kernels in contributions:
                 self._accept(plugin, manager, kernels)
             return [p for p in chosen if p.loaded]
+
+    def _join_packages_of_ops(self) -> None:
+        """Registers the passes of packages that say they bring all their ops: every session has them, as it has the
+        ops. Importing their modules registers the host ops.
+        """
+        if self._joined:
+            return
+        self._joined = True
+        for entry in packages.whole_packages():
+            if not packages.load_module(entry, entry.module):
+                continue
+            try:
+                manager = _checked_hooks(import_module(entry.module), entry.module)
+                self.passes.register([p for some in manager.hook.timberframe_passes() for p in some])
+            except (Exception, SystemExit) as e:
+                logging.warning("passes of %s are left out: %s", packages.described(entry), describe_failure(e))
 
     def kernels_of(self, plugins: Iterable[Plugin]) -> KernelRegistry:
         """Returns the kernels that sessions of these plugins have, whatever plugins other sessions have loaded."""
@@ -218,18 +238,14 @@ class PluginRegistry:
 
     def _contribution(self, plugin: Plugin, module: object) -> tuple[pluggy.PluginManager, list[KernelDef]]:
         """Returns the plugin's checked hooks and its kernels; no kernels, with the exception kept, where one raises."""
-        manager = pluggy.PluginManager("timberframe")
         try:
             plugin.contract = checked_contract(module, plugin.package)
-            manager.add_hookspecs(HookSpecs)
-            manager.register(module, plugin.name)
-            manager.check_pending()
-            _check_marks(manager, module)
+            manager = _checked_hooks(module, plugin.name)
             with self._watched(plugin):
                 return manager, [k for result in manager.hook.timberframe_kernels() for k in result]
         except (Exception, SystemExit) as e:
             plugin.fail(e)
-            return manager, []
+            return pluggy.PluginManager("timberframe"), []
 
     def _accept(self, plugin: Plugin, manager: pluggy.PluginManager, kernels: list[KernelDef]) -> None:
         """Takes the plugin's kernels and passes together, or leaves it out."""
@@ -304,6 +320,16 @@ def _without_collections() -> Iterator[None]:
     finally:
         if collecting:
             gc.enable()
+
+
+def _checked_hooks(module: object, name: str) -> pluggy.PluginManager:
+    """Returns the hooks of a module; raises what is wrong with them."""
+    manager = pluggy.PluginManager("timberframe")
+    manager.add_hookspecs(HookSpecs)
+    manager.register(module, name)
+    manager.check_pending()
+    _check_marks(manager, module)
+    return manager
 
 
 def _check_marks(manager: pluggy.PluginManager, module: object) -> None:

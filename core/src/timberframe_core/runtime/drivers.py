@@ -12,7 +12,7 @@ from timberframe_core.compiler.plan import Located, host_array
 from timberframe_core.compiler.state import variable_name
 from timberframe_core.dtypes import resource, variant
 from timberframe_core.errors import InvalidArgumentError, ResourceExhaustedError
-from timberframe_core.ops.control_flow.functional import branch_number
+from timberframe_core.ops.base.control_flow.functional import branch_number
 from timberframe_core.runtime.host_steps import HostStep
 from timberframe_core.runtime.located import copied
 from timberframe_core.shapes import format_shape

@@ -14,7 +14,7 @@ from timberframe_core.arguments import instance
 from timberframe_core.errors import InvalidArgumentError, UnimplementedError
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.operation import Tensor
-from timberframe_core.ops.linalg.einsum import ELLIPSIS, split_equation
+from timberframe_ops.linalg.einsum import ELLIPSIS, split_equation
 
 __all__ = ["cross", "diag", "diag_part", "einsum", "matmul", "norm", "trace"]
 

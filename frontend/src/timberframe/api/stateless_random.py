@@ -10,7 +10,7 @@ from timberframe_core.dtypes import as_dtype, float32, int32, int64
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.graph.operation import Tensor
-from timberframe_core.ops.random.stateless_source import AUTOMATIC, PHILOX
+from timberframe_ops.random.stateless_source import AUTOMATIC, PHILOX
 
 NAMESPACES = {
     "random": (

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from timberframe.api.framework import GraphKeys
+from timberframe.eager.execution.graph import EagerGraph
 from timberframe_core.config import SessionConfig
 from timberframe_core.errors import InvalidArgumentError, WrongStateError
 from timberframe_core.graph.graph import get_default_graph, set_global_graph
-from timberframe_core.runtime.eager.graph import EagerGraph
 
 DEVICE_PLACEMENT_EXPLICIT = 0
 DEVICE_PLACEMENT_WARN = 1

@@ -16,6 +16,8 @@ import numpy as np
 
 from timberframe.api.variables import Variable, creation_watchers
 from timberframe.eager.context import current_graph
+from timberframe.eager.execution.calls import trim
+from timberframe.eager.execution.traced import FunctionGraph, TracedFunction, effects
 from timberframe.eager.tensor_spec import TensorSpec
 from timberframe_core import nest
 from timberframe_core.arguments import brief
@@ -24,8 +26,6 @@ from timberframe_core.graph.apply import convert_to_tensor
 from timberframe_core.graph.graph import get_default_graph
 from timberframe_core.graph.indexed_slices import IndexedSlices
 from timberframe_core.graph.operation import Operation, Tensor
-from timberframe_core.runtime.eager.calls import trim
-from timberframe_core.runtime.eager.traced import FunctionGraph, TracedFunction, effects
 
 _TRACES = 512  # kinds of arguments that one function is kept for
 _numbers = itertools.count(1)

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from timberframe_core.errors import NotFoundError
-from timberframe_core.ops.random.philox import Philox
 from timberframe_core.plugin.host_ops import HostCall, host_op
 from timberframe_core.shapes import format_shape
+from timberframe_ops.random.philox import Philox
 
 _RESERVED = 2048 // 4  # blocks of random numbers that a class takes of the stream, as TensorFlow reserves
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from timberframe_core.ops.definition import registry
+import timberframe_ops
+from timberframe_core.ops.definition.index import read_index
 from timberframe_core.plugin.host_ops import HostCall, host_op
 
 
@@ -23,4 +25,6 @@ def _run(call: HostCall) -> list[Any]:
     return _functions()[call.op](call)
 
 
-host_op(*registry.defined_in("timberframe_core.ops.data"))(_run)
+for _name, _op in read_index(Path(timberframe_ops.__file__).with_name("index.json"), "timberframe_ops").items():
+    if _op.module.startswith("timberframe_ops.data."):
+        host_op(_name)(_run)

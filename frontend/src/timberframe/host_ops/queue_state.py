@@ -15,9 +15,9 @@ import numpy as np
 
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import CancelledError, InvalidArgumentError, OutOfRangeError
-from timberframe_core.ops.random.philox import Philox
 from timberframe_core.plugin.contracts import CancelToken
 from timberframe_core.shapes import Shape, compatible, format_shape, is_static
+from timberframe_ops.random.philox import Philox
 
 Element = tuple[np.ndarray, ...]
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from timberframe.host_ops.queue_state import Queue
+from timberframe.records.reading import read_records
 from timberframe_core.errors import (
     InvalidArgumentError,
     NotFoundError,
@@ -19,7 +20,6 @@ from timberframe_core.errors import (
     UnknownError,
 )
 from timberframe_core.plugin.contracts import CancelToken
-from timberframe_core.runtime.record_reader import read_records
 
 Record = tuple[bytes, bytes]
 Records = Callable[[bytes], Iterator[Record]]

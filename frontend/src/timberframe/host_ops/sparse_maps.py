@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.ops.sparse.shapes import Parts, rows_of, stacked
 from timberframe_core.plugin.host_ops import HostCall, host_op
+from timberframe_ops.sparse.shapes import Parts, rows_of, stacked
 
 
 class SparseTensors:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.ops.random.philox import Philox
+from timberframe_ops.random.philox import Philox
 
 _MOST_AT_ONCE = 4096
 

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
+from timberframe.records.reading import records_in
 from timberframe.records.writing import frame
 from timberframe.saving.files import file_errors, remove_leftovers, replace_file
 from timberframe.saving.formats import exists
@@ -25,7 +26,6 @@ from timberframe_core.graph.apply import to_array
 from timberframe_core.graphdef import messages
 from timberframe_core.graphdef.tensors import encode_array, make_ndarray
 from timberframe_core.plugin.state import Position
-from timberframe_core.runtime.record_reader import records_in
 from timberframe_core.runtime.session import BaseSession
 
 _restored: WeakKeyDictionary[Any, tuple[Path, bytes]] = WeakKeyDictionary()

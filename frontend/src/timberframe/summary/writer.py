@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from timberframe.gfile import MakeDirs
+from timberframe.records.reading import read_records
 from timberframe.records.writing import frame
 from timberframe_core.arguments import instance
 from timberframe_core.config import RunMetadata
 from timberframe_core.errors import FailedPreconditionError, InvalidArgumentError, InvalidTypeError
 from timberframe_core.graph.graph import Graph, get_default_graph
 from timberframe_core.graphdef import messages
-from timberframe_core.runtime.record_reader import read_records
 
 EVENT_VERSION = "brain.Event:2"
 

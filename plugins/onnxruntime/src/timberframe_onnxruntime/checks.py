@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.ops.array.gather import INDEX_OUTSIDE
-from timberframe_core.ops.array.slicing import BEGIN_OUTSIDE
+from timberframe_core.ops.base.array.gather import INDEX_OUTSIDE
+from timberframe_core.ops.base.array.slicing import BEGIN_OUTSIDE
 from timberframe_sdk import ClusterFunction, KernelNode
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from timberframe_core.ops.control_flow.functional import branch_number
+from timberframe_core.ops.base.control_flow.functional import branch_number
 from timberframe_core.plugin.contracts import Array, KernelNode, Launcher, RunContext
 from timberframe_core.plugin.nodes import role
 

@@ -30,7 +30,7 @@ class Diagonals(NamedTuple):
 
 def diagonals(node: KernelNode) -> Diagonals:
     """Returns the diagonals that a node reads or writes."""
-    from timberframe_core.ops.array.diagonal import LEFT_LEFT, diagonal_range, packed_length
+    from timberframe_ops.array.diagonal import LEFT_LEFT, diagonal_range, packed_length
 
     if node.op in ("Diag", "DiagPart"):
         size = node.inputs[0].size if node.op == "Diag" else node.outputs[0].size

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from timberframe_core.ops.linalg.einsum import label_sizes, parse_equation
 from timberframe_core.plugin.contracts import KernelNode
 from timberframe_core.shapes import row_major_strides
 
@@ -95,6 +94,8 @@ class _Operand:
 
 def plan_einsum(node: KernelNode, dense: bool = True) -> EinsumPlan:
     """Returns the plan of an Einsum node. dense: whether products take operands and write the output as they lie."""
+    from timberframe_ops.linalg.einsum import label_sizes, parse_equation
+
     shapes = [value.shape for value in node.inputs]
     equation = parse_equation(node.attrs["equation"], [len(s) for s in shapes])
     sizes = {label: size or 0 for label, size in label_sizes(equation, shapes).items()}

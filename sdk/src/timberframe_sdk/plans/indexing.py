@@ -62,7 +62,7 @@ def has_scalar_update(node: KernelNode) -> bool:
 
 def sorted_segment_ids(node: KernelNode) -> np.ndarray:
     """Returns the ids of a Segment*, checked."""
-    from timberframe_core.ops.math.segments import check_sorted
+    from timberframe_ops.math.segments import check_sorted
 
     ids = node.const(1)
     assert ids is not None

@@ -34,7 +34,7 @@ def window_values(node: KernelNode) -> tuple[Sizes, Sizes]:
 
 def padding_before(node: KernelNode, x: Sizes, y: Sizes) -> tuple[int, ...]:
     """Padding before the first element of each spatial dimension of a tensor of shape x that is pooled to y."""
-    from timberframe_core.ops.nn.windows import spatial_axes
+    from timberframe_ops.nn.windows import spatial_axes
 
     ksize, strides = window_values(node)
     before = []
@@ -51,7 +51,7 @@ def windows(node: KernelNode, x: Sizes, y: Sizes) -> Windows:
     Where channels come first, each is an image with one. A window of channels is one of rows of an image that has a row
     for each channel; its pixels are images where channels come last, else channels.
     """
-    from timberframe_core.ops.nn.windows import spatial_axes
+    from timberframe_ops.nn.windows import spatial_axes
 
     ksize, strides = window_values(node)
     data_format = node.attrs.get("data_format", "NHWC")

@@ -70,6 +70,6 @@ def paired_indices(*shapes: tuple[int, ...]) -> np.ndarray:
 
 def bounded_batch(node: KernelNode) -> int:
     """Returns how many numbers of ParameterizedTruncatedNormal share one row of parameters."""
-    from timberframe_core.ops.random.stateful import batch_size
+    from timberframe_ops.random.stateful import batch_size
 
     return max(1, batch_size([v.shape for v in node.inputs[1:]], node.outputs[0].shape))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from timberframe_core.ops.definition import registry
-from timberframe_core.ops.training.updates import UPDATE_OPS
 from timberframe_core.plugin.contracts import KernelNode
 
 
@@ -27,6 +26,8 @@ class UpdateInputs:
 
 def update_inputs(node: KernelNode) -> UpdateInputs:
     """Returns which input of an optimizer's node is what."""
+    from timberframe_ops.training.updates import UPDATE_OPS
+
     op = registry.get(node.op)
     names = [a.name for a in op.inputs]
     gradient = names.index("delta" if "delta" in names else "grad")
@@ -40,6 +41,8 @@ def update_inputs(node: KernelNode) -> UpdateInputs:
 
 def updating_ops(sparse: bool) -> list[tuple[str, tuple[str, ...], int]]:
     """Returns the ops of dense or of sparse gradients: name, dtypes, and how many tensors each changes."""
+    from timberframe_ops.training.updates import UPDATE_OPS
+
     prefix = "ResourceSparseApply" if sparse else "ResourceApply"
     ops = [(registry.get(name), op.dtypes) for name, op in UPDATE_OPS.items() if name.startswith(prefix)]
     return [(op.name, dtypes, len(op.updates)) for op, dtypes in ops]

@@ -45,7 +45,7 @@ def reverse_sequence_sizes(node: KernelNode) -> tuple[int, int, int, int, int, b
 
     Raises InvalidArgumentError where one dimension is both.
     """
-    from timberframe_core.ops.array.indexing import check_reversed
+    from timberframe_ops.array.indexing import check_reversed
 
     shape, batch, seq = node.inputs[0].shape, node.attrs["batch_dim"], node.attrs["seq_dim"]
     check_reversed(node.attrs)

@@ -1,18 +1,20 @@
 """Which module defines an op, known before it is imported: most programs need few of the modules.
 
-It stands in `index.json`, which `core/tools/index_ops.py` writes. An op that it lacks is found by importing them all.
+It stands in a file `index.json`, which `core/tools/index_ops.py` writes: one of the frame's own ops, and one of each
+package that names all its ops in this way. An op that it lacks is found by importing all modules.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
 from typing import NamedTuple
 
-_PACKAGE = __name__.removesuffix(".definition.index")
+PACKAGE = __name__.removesuffix(".definition.index")
 FILE = Path(__file__).with_name("index.json")
 
 
@@ -28,17 +30,29 @@ class IndexedOp(NamedTuple):
 
 
 @cache
-def indexed_ops() -> dict[str, IndexedOp]:
-    """Returns the ops of the core, by name."""
+def read_index(file: Path, package: str) -> Mapping[str, IndexedOp]:
+    """Returns the ops of a package, by name, as the file says."""
     return {
-        name: IndexedOp(f"{_PACKAGE}.{module}", tuple(type_attrs), inputs)
-        for module, ops in json.loads(FILE.read_bytes()).items()
+        name: IndexedOp(f"{package}.{module}", tuple(type_attrs), inputs)
+        for module, ops in json.loads(file.read_bytes()).items()
         for name, (type_attrs, inputs) in ops.items()
     }
 
 
+def indexed_ops() -> Mapping[str, IndexedOp]:
+    """Returns the frame's own ops, by name."""
+    return read_index(FILE, PACKAGE)
+
+
+def modules_of(package: str) -> Iterator[str]:
+    """Yields the names of all modules of a package that are no programs, importing the packages among them."""
+    for module in walk_packages(import_module(package).__path__, f"{package}."):
+        if not module.name.endswith(".__main__"):
+            yield module.name
+
+
 @cache
 def import_all() -> None:
-    """Imports every module of every family."""
-    for module in walk_packages(import_module(_PACKAGE).__path__, f"{_PACKAGE}."):
-        import_module(module.name)
+    """Imports every module of every family of the frame's own ops."""
+    for module in modules_of(PACKAGE):
+        import_module(module)

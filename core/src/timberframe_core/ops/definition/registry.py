@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from timberframe_core.errors import AlreadyExistsError, NotFoundError
 from timberframe_core.ops.definition import packages
-from timberframe_core.ops.definition.index import import_all, indexed_ops
+from timberframe_core.ops.definition.index import IndexedOp, import_all, indexed_ops
 
 if TYPE_CHECKING:
     from timberframe_core.ops.definition.opdef import OpDef
@@ -23,7 +23,7 @@ _lock = threading.RLock()
 
 def register(op: OpDef) -> None:
     """Adds an op. An identical redefinition is accepted, another one raises AlreadyExistsError."""
-    module, indexed = _defining_module(), indexed_ops().get(op.name)
+    module, indexed = _defining_module(), _indexed(op.name)
     if indexed is not None and indexed.module != module:
         import_module(indexed.module)  # that definition is the first, whenever it is imported
     with _lock:
@@ -43,10 +43,9 @@ def module_of(name: str) -> str:
     return _modules[name]
 
 
-def defined_in(package: str) -> list[str]:
-    """Returns names of the ops that modules of a package define."""
-    modules = {name: op.module for name, op in indexed_ops().items()} | _modules
-    return sorted(name for name, module in modules.items() if module.startswith(f"{package}."))
+def _indexed(name: str) -> IndexedOp | None:
+    """Returns what the index of the frame, or else of an installed package, says of an op; None where none does."""
+    return indexed_ops().get(name) or packages.indexed(name)
 
 
 def _defining_module() -> str:
@@ -87,9 +86,7 @@ def find(name: str) -> OpDef | None:
         if indexed is not None:
             import_module(indexed.module)
         else:
-            for entry in packages.entries():
-                if entry.name == name:
-                    packages.load(entry)
+            packages.load(name)
         op = _ops.get(name)
     return op
 
@@ -99,7 +96,7 @@ def type_attrs(name: str) -> tuple[str, ...]:
 
     Raises NotFoundError as `get` does.
     """
-    indexed = None if name in _ops else indexed_ops().get(name)
+    indexed = None if name in _ops else _indexed(name)
     if indexed is not None:
         return indexed.type_attrs
     return tuple(a.name for a in get(name).attrs.values() if a.kind in ("type", "list(type)"))
@@ -107,7 +104,7 @@ def type_attrs(name: str) -> tuple[str, ...]:
 
 def input_count(name: str) -> int | None:
     """Returns the number of an op's inputs, None where one is a list; found and raised as by `type_attrs`."""
-    indexed = None if name in _ops else indexed_ops().get(name)
+    indexed = None if name in _ops else _indexed(name)
     if indexed is not None:
         return indexed.inputs
     inputs = get(name).inputs
@@ -116,8 +113,17 @@ def input_count(name: str) -> int | None:
 
 def missing() -> dict[str, str]:
     """Ops of installed packages that were looked for and are not there, with package, entry point and error."""
-    absent = {entry.name: packages.absence(entry) for entry in packages.entries() if entry.name not in _ops}
-    return {name: why for name, why in absent.items() if why is not None}
+    return {name: why for name, why in packages.missing().items() if name not in _ops}
+
+
+def knows(name: str) -> bool:
+    """Returns whether there is an op of this name; one that an index has is not imported."""
+    return name in _ops or _indexed(name) is not None or find(name) is not None
+
+
+def absent_packages() -> list[str]:
+    """Returns the packages that are not there and alone know which ops they have: entry point and error of each."""
+    return packages.absent()
 
 
 def get(name: str) -> OpDef:
@@ -127,6 +133,7 @@ def get(name: str) -> OpDef:
     op = find(name)
     if op is None:
         import_all()
+        packages.load_whole_packages()
         op = _ops.get(name)
     if op is None and name in missing():
         raise NotFoundError(f"op {name}: not registered; {missing()[name]}")
@@ -134,15 +141,13 @@ def get(name: str) -> OpDef:
         import difflib
 
         near = difflib.get_close_matches(name, _ops, 3)
-        hint = f"; nearest names: {', '.join(near)}" if near else ""
-        raise NotFoundError(f"op {name}: not registered{hint}")
+        hints = [f"nearest names: {', '.join(near)}"] if near else []
+        raise NotFoundError("; ".join([f"op {name}: not registered", *hints, *absent_packages()]))
     return op
 
 
 def all_ops() -> Iterator[OpDef]:
     """Returns every op, by name, those of installed packages included, as far as these can be imported."""
     import_all()
-    for entry in packages.entries():
-        if entry.name not in _ops:
-            packages.load(entry)
+    packages.load_all()
     return iter([_ops[name] for name in sorted(_ops)])

@@ -32,7 +32,7 @@ def extract_glimpse(node: KernelNode) -> Launcher:
 @kernel(KERNELS, ("DrawBoundingBoxes", "DrawBoundingBoxesV2"), "", types={"T": ("float16", "float32")})
 def draw_boxes(node: KernelNode) -> Launcher:
     """Images with the outlines of boxes."""
-    from timberframe_core.ops.image.boxes import PALETTE
+    from timberframe_ops.image.boxes import PALETTE
 
     device: Any = node.device
     out, boxes = node.outputs[0], node.inputs[1]

@@ -67,7 +67,7 @@ def linspace(node: KernelNode) -> Launcher:
 @kernel(KERNELS, ("CheckNumerics", "CheckNumericsV2"), "", types={"T": FLOATS}, inplace=((0, 0),), status=True)
 def check_numerics(node: KernelNode) -> Launcher:
     """A copy, and an error with the counts of what is not finite."""
-    from timberframe_core.ops.array.checks import nonfinite_message
+    from timberframe_ops.array.checks import nonfinite_message
 
     device: Any = node.device
     x = node.inputs[0]
@@ -97,7 +97,7 @@ def _rearranging(node: KernelNode, name: str, size: int) -> Any:
 @kernel(KERNELS, "InvertPermutation", "", types={"T": INDICES}, status=True)
 def invert_permutation(node: KernelNode) -> Launcher:
     """Where each number stands."""
-    from timberframe_core.ops.array.manipulation import NO_PERMUTATION
+    from timberframe_ops.array.manipulation import NO_PERMUTATION
 
     n = node.inputs[0].size
     clear, invert = (_rearranging(node, name, n) for name in ("tf_no_marks", "tf_invert_permutation"))
@@ -115,7 +115,7 @@ def invert_permutation(node: KernelNode) -> Launcher:
 @kernel(KERNELS, "BroadcastArgs", "", types={"T": INDICES}, status=True)
 def broadcast_args(node: KernelNode) -> Launcher:
     """The shape that two shapes broadcast to."""
-    from timberframe_core.ops.math.arithmetic import SIZES_DIFFER
+    from timberframe_core.ops.base.math.arithmetic import SIZES_DIFFER
 
     function = _rearranging(node, "tf_broadcast_args", 0)
     ranks = [np.int32(v.size) for v in (*node.inputs, node.outputs[0])]

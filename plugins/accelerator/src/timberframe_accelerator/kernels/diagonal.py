@@ -66,7 +66,7 @@ def matrix_set_diag(node: KernelNode) -> Launcher:
 @kernel(KERNELS, "MatrixBandPart", "", types=_ALL, inplace=((0, 0),), status=True)
 def band_part(node: KernelNode) -> Launcher:
     """Zeros outside a band of each matrix."""
-    from timberframe_core.ops.array.band import BAND_TOO_WIDE
+    from timberframe_ops.array.band import BAND_TOO_WIDE
 
     device: Any = node.device
     x, index = node.inputs[0], index_type(node.inputs[0].size)

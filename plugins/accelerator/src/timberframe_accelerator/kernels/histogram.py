@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from timberframe_accelerator.launches import Source, failing, index_name, index_type, spread
-from timberframe_core.ops.math.histogram import NAN, RANGE
+from timberframe_ops.math.histogram import NAN, RANGE
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 

@@ -41,7 +41,7 @@ def widest(dtype: np.dtype[Any], inner: int) -> tuple[str, int]:
 @kernel(KERNELS, "ResourceGather", "", types={"dtype": FIXED_SIZE}, status=True)
 def gather(node: KernelNode) -> Launcher:
     """Slices of params by their numbers along one axis, after batch dimensions that both share."""
-    from timberframe_core.ops.array.gather import INDEX_OUTSIDE
+    from timberframe_core.ops.base.array.gather import INDEX_OUTSIDE
 
     device: Any = node.device
     params, indices, out = node.inputs[0], node.inputs[1], node.outputs[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from timberframe_accelerator.product import Product
 from timberframe_accelerator.stages import BufferView, Stages
-from timberframe_core.ops.math.matmul import MIXED_TYPES
+from timberframe_ops.math.matmul import MIXED_TYPES
 from timberframe_sdk import KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 

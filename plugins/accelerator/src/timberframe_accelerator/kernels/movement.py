@@ -9,8 +9,8 @@ import numpy as np
 
 from timberframe_accelerator.launches import Source, failing
 from timberframe_accelerator.moving import Step, launcher, steps
-from timberframe_core.ops.array.slicing import BEGIN_OUTSIDE
-from timberframe_core.ops.array.strided_slice import COUNTS_DIFFER, INDEX_OUTSIDE
+from timberframe_core.ops.base.array.slicing import BEGIN_OUTSIDE
+from timberframe_core.ops.base.array.strided_slice import COUNTS_DIFFER, INDEX_OUTSIDE
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 from timberframe_sdk.plans.moves import COPIES, PLANS, element, itemsize, target

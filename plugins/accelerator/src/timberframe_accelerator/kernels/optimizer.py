@@ -10,7 +10,7 @@ import numpy as np
 from timberframe_accelerator.launches import Function, Source, failing, index_name, index_type, spread
 from timberframe_accelerator.sorting import REFUSE, SortedRows
 from timberframe_core.ops.definition.value_checks import ROW_OUTSIDE
-from timberframe_core.ops.training.updates import MOST_SCALARS, MOST_STATES
+from timberframe_ops.training.updates import MOST_SCALARS, MOST_STATES
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.plans.indexing import in_tuple_order
 from timberframe_sdk.plans.updates import UpdateInputs, update_inputs, updating_ops

@@ -174,7 +174,7 @@ def max_pool_argmax(node: KernelNode) -> Launcher:
 @kernel(KERNELS, "MaxPoolGradWithArgmax", "", types=_NUMBERS, status=True)
 def max_pool_grad_argmax(node: KernelNode) -> Launcher:
     """Gathers where all indices lie in their windows, as those of MaxPoolWithArgmax do; else adds one by one."""
-    from timberframe_core.ops.nn.pooling_argmax import ARGMAX_OUTSIDE
+    from timberframe_ops.nn.pooling_argmax import ARGMAX_OUTSIDE
 
     x = node.inputs[0]
     p = _Pooling(node, x.shape, node.inputs[1].shape)

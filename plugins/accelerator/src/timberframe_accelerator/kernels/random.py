@@ -12,9 +12,9 @@ from timberframe_accelerator.kernels.indexing import bits_name
 from timberframe_accelerator.kernels.rows import row_lanes
 from timberframe_accelerator.launches import GROUP, Source, failing, index_name, index_type, needs_float64, spread
 from timberframe_core.ops.definition import registry
-from timberframe_core.ops.random.rejection_draws import INVALID_BOUNDS, NOTHING_ACCEPTED
-from timberframe_core.ops.random.stateful import EMPTY_RANGE
-from timberframe_core.ops.random.stateless_source import UNKNOWN_ALGORITHM
+from timberframe_ops.random.rejection_draws import INVALID_BOUNDS, NOTHING_ACCEPTED
+from timberframe_ops.random.stateful import EMPTY_RANGE
+from timberframe_ops.random.stateless_source import UNKNOWN_ALGORITHM
 from timberframe_sdk import (
     DEPENDS,
     InternalError,

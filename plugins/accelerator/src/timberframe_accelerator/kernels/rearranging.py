@@ -37,7 +37,7 @@ def one_hot(node: KernelNode) -> Launcher:
 @kernel(KERNELS, "ReverseSequence", "", types={"T": FIXED_SIZE}, status=True)
 def reverse_sequence(node: KernelNode) -> Launcher:
     """The first elements of each sequence, as many as its length, in reverse order."""
-    from timberframe_core.ops.array.indexing import LENGTH_OUTSIDE
+    from timberframe_ops.array.indexing import LENGTH_OUTSIDE
 
     device: Any = node.device
     x, lengths = node.inputs

@@ -46,8 +46,8 @@ class _Map(NamedTuple):
 
 def _line(node: KernelNode, size: int, count: int) -> _Map:
     """Returns the map of one dimension of an image of `size` pixels to `count`."""
-    from timberframe_core.ops.image.interpolation import area, bicubic
-    from timberframe_core.ops.image.resizing import nearest, neighbours
+    from timberframe_ops.image.interpolation import area, bicubic
+    from timberframe_ops.image.resizing import nearest, neighbours
 
     kind = node.op.removeprefix("Resize").removesuffix("Grad")
     numbers = np.arange(count)

@@ -9,7 +9,7 @@ import numpy as np
 
 from timberframe_accelerator.kernels.reduction import FLOATS
 from timberframe_accelerator.launches import GROUP, Source, failing, index_name, index_type, spread
-from timberframe_core.ops.nn.cross_entropy import LABEL_OUTSIDE
+from timberframe_ops.nn.cross_entropy import LABEL_OUTSIDE
 from timberframe_sdk import InvalidArgumentError, KernelDef, KernelNode, Launcher
 from timberframe_sdk.declare import kernel
 

@@ -110,8 +110,8 @@ def scatter_nd(node: KernelNode) -> Launcher:
 )  # fmt: skip
 def unsorted_segments(node: KernelNode) -> Launcher:
     """Reductions of the rows that have the same id; rows with a negative one are left out."""
-    from timberframe_core.ops.math.segments import start
-    from timberframe_core.ops.math.unsorted_segments import SEGMENT_OUTSIDE
+    from timberframe_ops.math.segments import start
+    from timberframe_ops.math.unsorted_segments import SEGMENT_OUTSIDE
 
     ids, out = node.inputs[1], node.outputs[0]
     kind = node.op.removeprefix("UnsortedSegment")
@@ -172,7 +172,7 @@ def tensor_scatter(node: KernelNode) -> Launcher:
 )  # fmt: skip
 def resource_scatter(node: KernelNode) -> Launcher:
     """Rows or slices of a variable changed by updates, one after the other."""
-    from timberframe_core.ops.state.resource_scatter import ZERO_UPDATE
+    from timberframe_ops.state.resource_scatter import ZERO_UPDATE
 
     variable, indices, updates = node.inputs
     kind = node.op.removeprefix("ResourceScatter").removeprefix("Nd")

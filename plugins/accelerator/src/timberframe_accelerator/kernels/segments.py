@@ -25,7 +25,7 @@ KERNELS: list[KernelDef] = []
 )  # fmt: skip
 def sorted_segments(node: KernelNode) -> Launcher:
     """Reductions of the rows that have the same id, which rises from row to row."""
-    from timberframe_core.ops.math.segments import sorted_start
+    from timberframe_ops.math.segments import sorted_start
 
     device: Any = node.device
     data, out, ids = node.inputs[0], node.outputs[0], sorted_segment_ids(node)
@@ -45,7 +45,7 @@ def sorted_segments(node: KernelNode) -> Launcher:
 @kernel(KERNELS, "DynamicPartition", "", types={"T": FIXED_SIZE}, status=True)
 def dynamic_partition(node: KernelNode) -> Launcher:
     """Deals the slices of data out to as many outputs as there are partitions, in order."""
-    from timberframe_core.ops.array.partition import PARTITION_OUTSIDE
+    from timberframe_ops.array.partition import PARTITION_OUTSIDE
 
     device: Any = node.device
     data, partitions, parts = node.inputs[0], node.inputs[1], len(node.outputs)
@@ -100,7 +100,7 @@ def dynamic_stitch(node: KernelNode) -> Launcher:
 @kernel(KERNELS, "ResourceCountUpTo", "", types={"T": INDICES}, status=True)
 def count_up_to(node: KernelNode) -> Launcher:
     """The variable's value, to which one is added; an error where it has reached its limit."""
-    from timberframe_core.ops.state.resource_gather import LIMIT_REACHED
+    from timberframe_core.ops.base.state.resource_gather import LIMIT_REACHED
 
     device: Any = node.device
     function = device.function(Source.file("count.h", T=node.outputs[0].dtype.name), "tf_count_up")

@@ -77,7 +77,7 @@ def _add_n(types: Sequence[str]) -> KernelDef:
 
 
 def _broadcast_args(node: KernelNode) -> Native:
-    from timberframe_core.ops.math.arithmetic import SIZES_DIFFER
+    from timberframe_core.ops.base.math.arithmetic import SIZES_DIFFER
 
     return native(f"broadcast_args_{node.attrs['T'].name}", reasons=(SIZES_DIFFER,))
 

@@ -26,20 +26,20 @@ def planned(node: KernelNode) -> Native:
 
 
 def check_numerics(node: KernelNode) -> Native:
-    from timberframe_core.ops.array.checks import nonfinite_message
+    from timberframe_ops.array.checks import nonfinite_message
 
     return native(f"check_{node.inputs[0].dtype.name}", reasons=(nonfinite_message(node.op, node.attrs["message"]),))
 
 
 def invert_permutation(node: KernelNode) -> Native:
-    from timberframe_core.ops.array.manipulation import NO_PERMUTATION
+    from timberframe_ops.array.manipulation import NO_PERMUTATION
 
     return native(f"invert_permutation_{node.inputs[0].dtype.name}", reasons=NO_PERMUTATION)
 
 
 def check_condition(node: KernelNode) -> Launcher:
     """In Python, since the error shows the data, strings among them."""
-    from timberframe_core.ops.array.checks import assertion_error
+    from timberframe_ops.array.checks import assertion_error
 
     def launch(condition: np.ndarray, *data: np.ndarray) -> None:
         if not condition:

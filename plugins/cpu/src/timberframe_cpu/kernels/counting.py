@@ -33,7 +33,7 @@ def _change_rows(node: KernelNode) -> Launcher:
 
 
 def _histogram(node: KernelNode) -> Launcher:
-    from timberframe_core.ops.math.histogram import NAN, RANGE
+    from timberframe_ops.math.histogram import NAN, RANGE
 
     bins = node.outputs[0].shape[0]
     head = f"{node.op} '{node.name}'"

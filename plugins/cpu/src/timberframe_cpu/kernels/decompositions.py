@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from timberframe_core.ops.linalg.solvers import SINGULAR
 from timberframe_cpu.native import native
+from timberframe_ops.linalg.solvers import SINGULAR
 from timberframe_sdk import KernelDef, KernelNode, UnimplementedError
 from timberframe_sdk.native import Native
 
@@ -56,7 +56,7 @@ def _qr(node: KernelNode) -> Native:
 
 
 def _cholesky(node: KernelNode) -> Native:
-    from timberframe_core.ops.linalg.decompositions import NOT_POSITIVE_DEFINITE
+    from timberframe_ops.linalg.decompositions import NOT_POSITIVE_DEFINITE
 
     rows = node.inputs[0].shape[-1]
     return matrix_kernel(node, "cholesky", NOT_POSITIVE_DEFINITE, [rows], 0, rows**3)
@@ -118,7 +118,7 @@ def _solve_ls(node: KernelNode) -> Native:
     """Returns the length of LAPACK's work: as the documentation of gelsy asks, and what blocks
     take; 0 stands for `fast`.
     """
-    from timberframe_core.ops.linalg.least_squares import DEPENDENT, NEGATIVE_REGULARIZER
+    from timberframe_ops.linalg.least_squares import DEPENDENT, NEGATIVE_REGULARIZER
 
     dtype, (rows, columns) = node.inputs[0].dtype, node.inputs[0].shape[-2:]
     wanted, least, most = node.inputs[1].shape[-1], min(rows, columns), max(rows, columns)
@@ -133,7 +133,7 @@ def _solve_ls(node: KernelNode) -> Native:
 
 def _self_adjoint_eig(node: KernelNode) -> Native:
     """Returns lengths of workspaces: as the documentation of LAPACK's syevd and heevd asks, and what blocks take."""
-    from timberframe_core.ops.linalg.spectral import NO_EIGENVALUES
+    from timberframe_ops.linalg.spectral import NO_EIGENVALUES
 
     dtype, rows, vectors = node.inputs[0].dtype, node.inputs[0].shape[-1], node.attrs["compute_v"]
     real = dtype.itemsize // (2 if dtype.kind == "c" else 1)

@@ -22,7 +22,7 @@ def _diagonals(prefix: str) -> Callable[[KernelNode], Native]:
 
 
 def _band_part(node: KernelNode) -> Native:
-    from timberframe_core.ops.array.band import BAND_TOO_WIDE
+    from timberframe_ops.array.band import BAND_TOO_WIDE
 
     shape = node.inputs[0].shape
     name = f"matrix_band_part_{node.inputs[0].dtype.itemsize}"

@@ -28,7 +28,7 @@ def _counts(rows: np.ndarray, columns: np.ndarray, shape: Sequence[int], overlap
 
 
 def _pool(node: KernelNode) -> Launcher:
-    from timberframe_core.ops.nn.fractional_pooling import window_limits
+    from timberframe_ops.nn.fractional_pooling import window_limits
 
     shape, wanted = node.inputs[0].shape, list(node.outputs[0].shape[1:3])
     overlapping, mean = node.attrs["overlapping"], node.op == "FractionalAvgPool"
@@ -47,7 +47,7 @@ def _pool(node: KernelNode) -> Launcher:
 
 
 def _check(node: KernelNode, *sequences: np.ndarray) -> None:
-    from timberframe_core.ops.nn.fractional_pooling import OUTSIDE
+    from timberframe_ops.nn.fractional_pooling import OUTSIDE
 
     for limits, size in zip(sequences, node.outputs[0].shape[1:3], strict=True):
         if ((limits < 0) | (limits > size)).any():

@@ -43,7 +43,7 @@ def _nearest_grad(node: KernelNode) -> Native:
 
 def _crop(kernel: str, node: KernelNode, image: Sequence[int], crops: Sequence[int], which: int) -> Native:
     """Parameters: struct crop_shape of csrc/image/crop.c."""
-    from timberframe_core.ops.image.crop_and_resize import NOT_FINITE, OUTSIDE
+    from timberframe_ops.image.crop_and_resize import NOT_FINITE, OUTSIDE
 
     boxes = node.inputs[which].shape[0]
     nearest, outside = node.attrs["method"] == "nearest", float(node.attrs.get("extrapolation_value", 0.0))

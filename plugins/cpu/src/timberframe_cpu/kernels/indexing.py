@@ -27,7 +27,7 @@ _KINDS = {"ScatterNd": 0, "TensorScatter": 1, "UnsortedSegment": 2, "Segment": 3
 @with_strings
 def _gather(node: KernelNode) -> Native:
     """Parameters: struct gather_shape of csrc/indexing/gather.c."""
-    from timberframe_core.ops.array.gather import INDEX_OUTSIDE
+    from timberframe_core.ops.base.array.gather import INDEX_OUTSIDE
 
     *sizes, inner = gather_sizes(node)
     return native("gather", *sizes, inner * node.inputs[0].dtype.itemsize, reasons=(INDEX_OUTSIDE,))
@@ -64,7 +64,7 @@ def _scatter_strings(node: KernelNode) -> Launcher:
 
 
 def _unsorted_segments(node: KernelNode) -> Native:
-    from timberframe_core.ops.math.unsorted_segments import SEGMENT_OUTSIDE
+    from timberframe_ops.math.unsorted_segments import SEGMENT_OUTSIDE
 
     ids, output = node.inputs[1], node.outputs[0]
     count, rows = math.prod(ids.shape), output.shape[0]
@@ -84,7 +84,7 @@ def _sorted_segments(node: KernelNode) -> Native:
 
 
 def _count_up_to(node: KernelNode) -> Callable[..., None]:
-    from timberframe_core.ops.state.resource_gather import LIMIT_REACHED
+    from timberframe_core.ops.base.state.resource_gather import LIMIT_REACHED
 
     limit = node.attrs["limit"]
 
@@ -105,7 +105,7 @@ def _one_hot(node: KernelNode) -> Native:
 @with_strings
 def _reverse_sequence(node: KernelNode) -> Native:
     """Parameters: struct reverse_shape of csrc/indexing/rows.c."""
-    from timberframe_core.ops.array.indexing import LENGTH_OUTSIDE
+    from timberframe_ops.array.indexing import LENGTH_OUTSIDE
 
     *sizes, inner, batch_first = reverse_sequence_sizes(node)
     inner *= node.inputs[0].dtype.itemsize
@@ -114,7 +114,7 @@ def _reverse_sequence(node: KernelNode) -> Native:
 
 @with_strings
 def _dynamic_partition(node: KernelNode) -> Native:
-    from timberframe_core.ops.array.partition import PARTITION_OUTSIDE
+    from timberframe_ops.array.partition import PARTITION_OUTSIDE
 
     data, partitions = node.inputs
     inner = math.prod(data.shape[len(partitions.shape) :]) * data.dtype.itemsize

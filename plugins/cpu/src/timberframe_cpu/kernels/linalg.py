@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from timberframe_core.ops.math.matmul import MIXED_TYPES
 from timberframe_cpu.broadcast import check_rank
 from timberframe_cpu.kernels.convolution import WIDEST_LANES
 from timberframe_cpu.native import built_isa, isa, native
@@ -20,6 +19,7 @@ from timberframe_cpu.packing import (
     region_offsets,
     variant,
 )
+from timberframe_ops.math.matmul import MIXED_TYPES
 from timberframe_sdk import FLOATING, INTEGER, KernelDef, KernelNode
 from timberframe_sdk.native import Native
 from timberframe_sdk.plans.convolution import Window

@@ -44,7 +44,7 @@ def moved(node: KernelNode) -> Native:
 @with_strings
 def slice_block(node: KernelNode) -> Native:
     """Which block is decided at each launch: begin is read then, and checked."""
-    from timberframe_core.ops.array.slicing import BEGIN_OUTSIDE
+    from timberframe_core.ops.base.array.slicing import BEGIN_OUTSIDE
 
     limits = [x for pair in slice_limits(node) for x in pair]
     moves = plan([[slice_move(node)]], itemsize(node)).parameters
@@ -56,7 +56,7 @@ def _words(selections: list[Selection]) -> list[int]:
 
 
 def _selection_errors() -> tuple[str, str]:
-    from timberframe_core.ops.array.strided_slice import COUNTS_DIFFER, INDEX_OUTSIDE
+    from timberframe_core.ops.base.array.strided_slice import COUNTS_DIFFER, INDEX_OUTSIDE
 
     return INDEX_OUTSIDE, COUNTS_DIFFER
 

@@ -65,7 +65,7 @@ def _cross_entropy(node: KernelNode) -> Native:
 
 
 def _sparse_cross_entropy(node: KernelNode) -> Native:
-    from timberframe_core.ops.nn.cross_entropy import LABEL_OUTSIDE
+    from timberframe_ops.nn.cross_entropy import LABEL_OUTSIDE
 
     return native(f"sparse_cross_entropy_{node.attrs['T'].name}", reasons=(LABEL_OUTSIDE,))
 

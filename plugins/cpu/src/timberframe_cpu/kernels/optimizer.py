@@ -31,7 +31,7 @@ def _apply(node: KernelNode) -> Native:
 @with_strings
 def _update_rows(node: KernelNode) -> Native:
     """Parameters: struct rows_shape of csrc/indexing/update_rows.c."""
-    from timberframe_core.ops.state.resource_scatter import ZERO_UPDATE
+    from timberframe_ops.state.resource_scatter import ZERO_UPDATE
 
     variable = node.inputs[0]
     by_tuple = "Nd" in node.op

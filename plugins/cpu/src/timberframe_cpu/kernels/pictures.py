@@ -22,7 +22,7 @@ def _wide(dtype: np.dtype[Any]) -> Any:
 
 
 def _resize(node: KernelNode) -> Launcher:
-    from timberframe_core.ops.image.interpolation import area, bicubic
+    from timberframe_ops.image.interpolation import area, bicubic
 
     (_, height, width, _), (_, rows, columns, _) = node.inputs[0].shape, node.outputs[0].shape
     weights = area if node.op == "ResizeArea" else bicubic
@@ -31,7 +31,7 @@ def _resize(node: KernelNode) -> Launcher:
 
 
 def _resize_gradient(node: KernelNode) -> Launcher:
-    from timberframe_core.ops.image.interpolation import bicubic
+    from timberframe_ops.image.interpolation import bicubic
 
     (_, height, width, _), (_, rows, columns, _) = node.outputs[0].shape, node.inputs[0].shape
     down, across = bicubic(height, rows, node.attrs).T, bicubic(width, columns, node.attrs).T
@@ -39,7 +39,7 @@ def _resize_gradient(node: KernelNode) -> Launcher:
 
 
 def _product(down: np.ndarray, across: np.ndarray, dtype: np.dtype[Any]) -> Launcher:
-    from timberframe_core.ops.image.interpolation import weighted
+    from timberframe_ops.image.interpolation import weighted
 
     down, across = down.astype(dtype), across.astype(dtype)
 
@@ -145,7 +145,7 @@ def _pixelwise(change: Callable[..., np.ndarray]) -> Callable[[KernelNode], Laun
 
 
 def _boxes(node: KernelNode) -> Launcher:
-    from timberframe_core.ops.image.boxes import PALETTE
+    from timberframe_ops.image.boxes import PALETTE
 
     height, width, depth = node.inputs[0].shape[1:]
     scale = np.array([height - 1, width - 1] * 2, np.float32)
@@ -173,7 +173,7 @@ def _outline(image: np.ndarray, rows: tuple[float, float], columns: tuple[float,
 
 
 def _glimpse(node: KernelNode) -> Launcher:
-    from timberframe_core.ops.image.boxes import NOISE
+    from timberframe_ops.image.boxes import NOISE
 
     size, wanted = (np.array(v.shape[1:3], np.float32) for v in (node.inputs[0], node.outputs[0]))
     attrs = node.attrs

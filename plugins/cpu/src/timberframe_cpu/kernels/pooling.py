@@ -10,7 +10,7 @@ from timberframe_sdk.plans.pooling import Sizes, padding_before, window_values, 
 
 def _pool(kernel: str, node: KernelNode) -> Native:
     """Parameters: struct pool_shape of csrc/pool/shape.h."""
-    from timberframe_core.ops.nn.windows import spatial_axes
+    from timberframe_ops.nn.windows import spatial_axes
 
     x, y = node.inputs[0].shape, node.outputs[0].shape
     (ksize, strides), (height, width) = window_values(node), spatial_axes(node.attrs["data_format"])
@@ -58,7 +58,7 @@ def _max_pool_argmax(node: KernelNode) -> Native:
 
 
 def _max_pool_grad_argmax(node: KernelNode) -> Native:
-    from timberframe_core.ops.nn.pooling_argmax import ARGMAX_OUTSIDE
+    from timberframe_ops.nn.pooling_argmax import ARGMAX_OUTSIDE
 
     x, y = node.inputs[:2]
     if x.dtype.name in ("float16", "bfloat16"):

@@ -40,7 +40,7 @@ def _origin(node: KernelNode) -> list[int]:
 
 
 def _kernel(name: str, node: KernelNode, *parameters: Any, reasons: tuple[str, ...] = ()) -> Native:
-    from timberframe_core.ops.random.stateless_source import UNKNOWN_ALGORITHM
+    from timberframe_ops.random.stateless_source import UNKNOWN_ALGORITHM
 
     return native(name, *_origin(node), *parameters, reasons=(UNKNOWN_ALGORITHM, *reasons))
 
@@ -54,7 +54,7 @@ def _bits(node: KernelNode) -> Native:
 
 
 def _range(node: KernelNode) -> Native:
-    from timberframe_core.ops.random.stateful import EMPTY_RANGE
+    from timberframe_ops.random.stateful import EMPTY_RANGE
 
     return _kernel(
         f"random_range_{node.outputs[0].dtype.name}", node, input_index(node, "minval"), reasons=(EMPTY_RANGE,)
@@ -71,7 +71,7 @@ def _binomial(node: KernelNode) -> Native:
 
 
 def _bounded(node: KernelNode) -> Native:
-    from timberframe_core.ops.random.rejection_draws import INVALID_BOUNDS, NOTHING_ACCEPTED
+    from timberframe_ops.random.rejection_draws import INVALID_BOUNDS, NOTHING_ACCEPTED
 
     output = node.outputs[0]
     name, reasons = f"random_bounded_{output.dtype.name}", (INVALID_BOUNDS, NOTHING_ACCEPTED)
@@ -79,7 +79,7 @@ def _bounded(node: KernelNode) -> Native:
 
 
 def _bounded_pairs(node: KernelNode) -> Native:
-    from timberframe_core.ops.random.rejection_draws import INVALID_BOUNDS, NOTHING_ACCEPTED
+    from timberframe_ops.random.rejection_draws import INVALID_BOUNDS, NOTHING_ACCEPTED
 
     output = node.outputs[0]
     rows = paired_indices(*(v.shape for v in node.inputs[2:]))

@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from timberframe_core.ops.array.gather import INDEX_OUTSIDE
+from timberframe_core.ops.base.array.gather import INDEX_OUTSIDE
 from timberframe_pjrt.checks import Check, outside_row
 from timberframe_pjrt.translations.table import ALL, integer, translation
 from timberframe_sdk import KernelNode

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from timberframe_core.ops.nn.cross_entropy import LABEL_OUTSIDE
+from timberframe_ops.nn.cross_entropy import LABEL_OUTSIDE
 from timberframe_pjrt.checks import Check, outside_row
 from timberframe_pjrt.translations.table import FLOATS, translation
 from timberframe_sdk import KernelNode

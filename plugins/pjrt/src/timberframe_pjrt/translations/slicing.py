@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from timberframe_core.ops.array.slicing import BEGIN_OUTSIDE
-from timberframe_core.ops.array.strided_slice import COUNTS_DIFFER, INDEX_OUTSIDE, Entry, interval, selections
+from timberframe_core.ops.base.array.slicing import BEGIN_OUTSIDE
+from timberframe_core.ops.base.array.strided_slice import COUNTS_DIFFER, INDEX_OUTSIDE, Entry, interval, selections
 from timberframe_pjrt.checks import WIDTH, Check, row_of
 from timberframe_pjrt.translations.table import ALL, integers, translation
 from timberframe_sdk import KernelNode

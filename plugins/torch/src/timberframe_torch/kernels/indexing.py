@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from timberframe_core.errors import InvalidArgumentError, OpError
-from timberframe_core.ops.array.gather import INDEX_OUTSIDE
+from timberframe_core.ops.base.array.gather import INDEX_OUTSIDE
 from timberframe_sdk import KernelDef, KernelNode
 from timberframe_torch import lazy as torch
 from timberframe_torch.launches import ALL, Function, torch_kernel

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.ops.array.slicing import BEGIN_OUTSIDE
-from timberframe_core.ops.array.strided_slice import COUNTS_DIFFER, Entry, interval, selections
+from timberframe_core.ops.base.array.slicing import BEGIN_OUTSIDE
+from timberframe_core.ops.base.array.strided_slice import COUNTS_DIFFER, Entry, interval, selections
 from timberframe_sdk import KernelDef, KernelNode
 from timberframe_torch import lazy as torch
 from timberframe_torch.launches import ALL, Function, torch_kernel

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from timberframe_core.errors import InvalidArgumentError
-from timberframe_core.ops.nn.cross_entropy import LABEL_OUTSIDE
+from timberframe_ops.nn.cross_entropy import LABEL_OUTSIDE
 from timberframe_sdk import KernelDef, KernelNode
 from timberframe_torch import lazy as torch
 from timberframe_torch.kernels.geometry import as_before, channels_first

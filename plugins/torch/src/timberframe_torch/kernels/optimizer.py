@@ -19,7 +19,7 @@ def gradient_descent(node: KernelNode) -> Function:
 
 @torch_kernel(KERNELS, "ResourceApplyMomentum", {"T": FLOATS})
 def momentum(node: KernelNode) -> Function:
-    """Sutskever, Martens, Dahl and Hinton 2013; see `timberframe_core.ops.training.rules`."""
+    """Sutskever, Martens, Dahl and Hinton 2013; see `timberframe_ops.training.rules`."""
     nesterov = node.attrs["use_nesterov"]
 
     def run(variable: Any, sums: Any, rate: Any, gradient: Any, factor: Any) -> list[Any]:
@@ -32,7 +32,7 @@ def momentum(node: KernelNode) -> Function:
 
 @torch_kernel(KERNELS, "ResourceApplyAdam", {"T": FLOATS})
 def adam(node: KernelNode) -> Function:
-    """Kingma and Ba 2015, in the form before section 2.1; see `timberframe_core.ops.training.rules`."""
+    """Kingma and Ba 2015, in the form before section 2.1; see `timberframe_ops.training.rules`."""
     nesterov = node.attrs["use_nesterov"]
 
     def run(

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 
-from timberframe_core.ops.array.blocks import depth_to_space_axes, space_to_depth_axes
 from timberframe_core.plugin.contracts import KernelNode
 from timberframe_sdk.plans.moves.views import Stages, View, element, host_integers, source, target
 
-Axes = Callable[[tuple[int, ...], int, str], tuple[tuple[int, ...], tuple[int, ...]]]
 
+def _depth_blocks(node: KernelNode) -> Stages:
+    from timberframe_ops.array.blocks import depth_to_space_axes, space_to_depth_axes
 
-def _depth_blocks(axes: Axes) -> Callable[[KernelNode], Stages]:
-    def plan(node: KernelNode) -> Stages:
-        block, data_format = node.attrs["block_size"], node.attrs["data_format"]
-        split, order = axes(node.inputs[0].shape, block, data_format)
-        moved = source(node, split).permuted(order)
-        return [[(moved, target(node, moved.shape))]]
-
-    return plan
+    axes = space_to_depth_axes if node.op == "SpaceToDepth" else depth_to_space_axes
+    split, order = axes(node.inputs[0].shape, node.attrs["block_size"], node.attrs["data_format"])
+    moved = source(node, split).permuted(order)
+    return [[(moved, target(node, moved.shape))]]
 
 
 def _block_and_margins(node: KernelNode) -> tuple[list[int], list[tuple[int, int]]]:
@@ -76,8 +72,8 @@ def _batch_to_space(node: KernelNode) -> Stages:
 
 
 PLANS = {
-    "SpaceToDepth": _depth_blocks(space_to_depth_axes),
-    "DepthToSpace": _depth_blocks(depth_to_space_axes),
+    "SpaceToDepth": _depth_blocks,
+    "DepthToSpace": _depth_blocks,
     "SpaceToBatchND": _space_to_batch,
     "SpaceToBatch": _space_to_batch,
     "BatchToSpaceND": _batch_to_space,

@@ -45,7 +45,7 @@ def selected(node: KernelNode, whole: View, taken: Sequence[int], first: int) ->
     first: number of the input begin; end and strides follow. The list is empty where begin and end are constants: the
     part is where they say; else its first element is that of the whole.
     """
-    from timberframe_core.ops.array.strided_slice import Entry, interval, selections
+    from timberframe_core.ops.base.array.strided_slice import Entry, interval, selections
 
     shape, attrs = whole.shape, node.attrs
     begin, end, strides = node.const(first), node.const(first + 1), host_integers(node, first + 2)

@@ -1,0 +1,1 @@
+"""The ops that the frame itself must know, in TensorFlow's families."""

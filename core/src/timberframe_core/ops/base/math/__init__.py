@@ -1,0 +1,1 @@
+"""Arithmetic by element, comparisons, reductions and products: TensorFlow's math_ops."""

@@ -1,0 +1,1 @@
+"""Variables: TensorFlow's state_ops and resource_variable_ops."""

@@ -1,0 +1,7 @@
+"""Host ops, one module for each family; importing the package registers them."""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+for _module in iter_modules(__path__, f"{__name__}."):
+    import_module(_module.name)

@@ -1,0 +1,1 @@
+"""Rewrites that serve these ops alone."""

@@ -1,3 +1,0 @@
-"""`tf.contrib.tensorboard.plugins`: the modules of TensorBoard's plugins that write files."""
-
-from timberframe.contrib.tensorboard import projector as projector
