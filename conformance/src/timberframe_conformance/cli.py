@@ -19,7 +19,7 @@ from timberframe_conformance.case import LEVELS, is_subject
 from timberframe_conformance.commands import (
     UsageError,
     add_device,
-    device_settings,
+    device_options,
     duration,
     open_device,
     parse_share,
@@ -147,15 +147,14 @@ def _selection(parser: argparse.ArgumentParser) -> None:
         "--share", default="0/1", metavar="K/N", help="only the Kth of N shares of the ops, from 0; K may be 'commit'"
     )
     parser.add_argument("--timeout", type=duration, default=DEFAULT_TIMEOUT, metavar="S", help="seconds for one case")
-    parser.add_argument("--profile", default="", metavar="FILE", help="what the vendor declares, and waivers (TOML)")
 
 
 def _options(given: argparse.Namespace) -> Options:
     from timberframe_conformance.collect import check_names  # late: the help needs no ops
 
-    options = Options(
-        given.device, given.level or "all", split_names(given.op), split_names(given.suite), given.timeout,
-        given.profile, keyword=given.keyword, share=parse_share(given.share), settings=device_settings(given),
+    options = replace(
+        device_options(given), level=given.level or "all", ops=split_names(given.op), suites=split_names(given.suite),
+        timeout=given.timeout, keyword=given.keyword, share=parse_share(given.share),
     )  # fmt: skip
     check_names(options)
     try:
@@ -291,7 +290,7 @@ def _repro(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.isolation.recording import vendor_script
     from timberframe_conformance.repro import case_script
 
-    options = Options(given.device, settings=device_settings(given))
+    options = device_options(given)
     target = open_device(options)
     try:
         case = find_case(target, given.case, options)
@@ -299,7 +298,7 @@ def _repro(given: argparse.Namespace, console: Console) -> int:
         raise UsageError(str(e)) from e
     script = vendor_script(target, case, options)
     if script is None:
-        script = case.script(target.spec) if case.script else case_script(case.id, given.device, options.settings)
+        script = case.script(target.spec) if case.script else case_script(case.id, options)
     print(script, end="")
     return OK
 
