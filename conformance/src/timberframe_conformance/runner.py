@@ -222,8 +222,9 @@ def run(target: Target, options: Options, *, jobs: int, progress: Progress = lam
         raise NoStartError(reporter.errors[0])
     results = reporter.ordered()
     absent = [] if options.partial else sorted(set(required_ops()) - {op.name for op in registry.all_ops()})
+    known = {**environment(target.device.attributes.modules), **began_with}
     return Run(
-        describe_device(target.device), {**environment(), **began_with}, results, time.perf_counter() - start,
+        describe_device(target.device), known, results, time.perf_counter() - start,
         {LEVELS[-1]: absent} if absent else {}, options.partial, level=options.highest_level,
         profile=target.profile.as_dict(), idle=idle_suites(results, options),
     )  # fmt: skip

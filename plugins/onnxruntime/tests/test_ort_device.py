@@ -7,9 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 
 import timberframe as tf
+from timberframe_conformance.options import Options
+from timberframe_conformance.reports.environment import environment
+from timberframe_conformance.target import open_target
 from timberframe_core.errors import InvalidArgumentError, NoKernelError
 from timberframe_onnxruntime.settings import settings_of
 
@@ -106,3 +111,10 @@ def test_a_wrong_option_is_refused(options: Mapping[str, Any], message: str) -> 
 def test_options_of_others_are_the_providers() -> None:
     found = settings_of({"options": {"ORT": {"hardware": "acme", "device": "npu", "opset": "18"}}})
     assert (found.opset, dict(found.provider_options)) == (18, {"device": "npu"})
+
+
+def test_reports_have_the_versions_and_switches_of_onnxruntime() -> None:
+    attributes = open_target(Options("ort:cpu")).device.attributes
+    packages = environment(attributes.modules)["packages"]
+    assert (packages["onnxruntime"], packages["onnx"]) == (onnxruntime.__version__, onnx.__version__)
+    assert attributes.details["session.set_denormal_as_zero"] == "0"

@@ -15,6 +15,7 @@ import pytest
 import timberframe as tf
 from timberframe_conformance.judge import judge_case
 from timberframe_conformance.options import Options
+from timberframe_conformance.reports.environment import environment
 from timberframe_conformance.suites import SUITES
 from timberframe_conformance.target import NoSuchDeviceError, open_target
 from timberframe_core.errors import InvalidArgumentError, NoKernelError
@@ -290,3 +291,10 @@ def test_the_readme_prints_what_it_says(jax: Any) -> None:
     program, printed = re.findall(r"```python\n(.*?)```\s*```\n(.*?)```", text, re.DOTALL)[0]
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stdout == printed, done.stderr
+
+
+def test_reports_have_the_versions_of_jax(jax: Any) -> None:
+    attributes = open_target(Options("pjrt:cpu")).device.attributes
+    packages = environment(attributes.modules)["packages"]
+    assert (packages["jax"], packages["jaxlib"]) == (jax.__version__, jax.lib.__version__)
+    assert attributes.details["jax_default_matmul_precision"] is None

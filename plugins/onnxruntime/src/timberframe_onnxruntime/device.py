@@ -15,7 +15,15 @@ from timberframe_onnxruntime.checks import BeginCheck, IndexCheck, value_checks
 from timberframe_onnxruntime.model import DTYPES, ClusterModel, refusal, weights_of, write_model
 from timberframe_onnxruntime.providers import Provider, find_provider
 from timberframe_onnxruntime.script import write_script
-from timberframe_onnxruntime.sessions import NotTakenError, assigned_elsewhere, error_of, open_session, told, versioned
+from timberframe_onnxruntime.sessions import (
+    SWITCHES,
+    NotTakenError,
+    assigned_elsewhere,
+    error_of,
+    open_session,
+    told,
+    versioned,
+)
 from timberframe_onnxruntime.settings import TYPE, Settings, settings_of
 from timberframe_sdk import (
     HARDWARE,
@@ -29,6 +37,7 @@ from timberframe_sdk import (
     Program,
     device_count,
     memory_limit,
+    module_of_file,
     note_fallback,
 )
 from timberframe_sdk.recording import Recorder, judged_run, recorded_runs
@@ -73,9 +82,10 @@ class OrtDevice(CompilerDevice):
                 HARDWARE: settings.hardware,
                 "opset": settings.opset, "weights": settings.weights, "optimization": settings.optimization,
                 "fallback": settings.fallback, "library": provider.library, "onnx": onnx.__version__,
-                **settings.provider_options,
+                "threads": settings.threads, **SWITCHES, **settings.provider_options,
             },
             slow_compile=True,
+            modules=("onnxruntime", "onnx", *filter(None, [module_of_file(provider.library)])),
         )  # fmt: skip
 
     def supports(self, node: KernelNode) -> str | None:

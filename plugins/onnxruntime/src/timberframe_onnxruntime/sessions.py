@@ -22,6 +22,8 @@ _LEVELS = {
     "none": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
 }
 _FATAL_ONLY = 4
+SWITCHES = {"session.set_denormal_as_zero": "0", "session.intra_op.allow_spinning": "0"}
+"""Settings of every session, which reports show: subnormal numbers count, and threads do not wait busily."""
 
 
 class NotTakenError(NoKernelError):
@@ -63,7 +65,8 @@ def _session(text: bytes, provider: Provider, settings: Settings, strict: bool) 
     options.inter_op_num_threads = 1
     options.graph_optimization_level = _LEVELS[settings.optimization]
     options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    for name, value in SWITCHES.items():
+        options.add_session_config_entry(name, value)
     if strict:
         options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     # What depends on constants alone would be computed by the default provider when the session is made.

@@ -13,7 +13,7 @@ import numpy as np
 import timberframe_pjrt.translations  # noqa: F401  # which fills the table
 from timberframe_pjrt.checks import RefusedError
 from timberframe_pjrt.lowering import operations_by_node
-from timberframe_pjrt.platforms import Platform, find_platform
+from timberframe_pjrt.platforms import Platform, find_platform, modules_of
 from timberframe_pjrt.programs import CompiledModule, Running, recorded, versions
 from timberframe_pjrt.script import write_script
 from timberframe_pjrt.settings import TYPE, Settings, settings_of
@@ -74,9 +74,11 @@ class PjrtDevice(CompilerDevice):
             dtypes=ALL,
             details={
                 HARDWARE: settings.hardware, "platform": platform.name, "library": platform.library,
-                "matmul_precision": settings.matmul_precision, **settings.plugin_options,
+                "matmul_precision": settings.matmul_precision,
+                "jax_default_matmul_precision": jax.config.jax_default_matmul_precision, **settings.plugin_options,
             },
             slow_compile=True,
+            modules=modules_of(platform),
         )  # fmt: skip
 
     def identity(self) -> list[str]:

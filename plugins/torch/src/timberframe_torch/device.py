@@ -57,6 +57,7 @@ class TorchDevice(KernelDevice):
                 HARDWARE: settings.hardware, "dispatch key": backend.key, "module": backend.module,
                 "views": settings.views, **switches(),
             },
+            modules=("torch", *filter(None, [backend.module])),
         )  # fmt: skip
 
     def array(self, buffer: Buffer, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> TorchArray:
