@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from timberframe_conformance.target import Target
 
 OK, FAILED, WRONG_CALL = 0, 1, 2
+STOPPED = 128 + 2
+"""What a shell reports of a program that Ctrl-C ended."""
 
 _LARGE_COMMANDS = {
     "bench": ("measure a device against peers", bench.add_arguments),
@@ -57,7 +59,7 @@ _LARGE_COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command. Returns 0 when nothing failed, 1 when something did, 2 for a wrong call or an absent device.
 
-    READER_LEFT if nobody reads the output to its end.
+    STOPPED for a run that the user stopped, READER_LEFT if nobody reads the output to its end.
     """
     parser = _parser()
     options = parser.parse_args(arguments)
@@ -185,8 +187,10 @@ def _run(given: argparse.Namespace, console: Console) -> int:
         write_report(given.json, done)
     summary(console, done)  # before the pages, none of which may cost it
     _write(done, given)
-    if given.submit:
+    if given.submit and not done.not_run:
         write_submission(given.submit, done, Path(options.profile) if options.profile else None, given.bench)
+    if done.not_run:
+        return STOPPED
     if not done.results:
         raise UsageError(_why_none(options))
     untried = set(options.ops) - {r.op for r in done.results}
