@@ -40,7 +40,7 @@ from timberframe_sdk import (
     module_of_file,
     note_fallback,
 )
-from timberframe_sdk.recording import Recorder, judged_run, recorded_runs
+from timberframe_sdk.recording import Recorder, judged_run, recorded_draws, recorded_runs
 
 MEMORY = 1 << 32
 """Bytes that a device may use where the session sets no limit: ONNX Runtime does not say what a provider has."""
@@ -118,7 +118,10 @@ class OrtDevice(CompilerDevice):
     def script(self, folder: str, title: str, judged: Sequence[Judged]) -> str:
         """Returns a program of onnxruntime, onnx and numpy; see Device."""
         runs = recorded_runs(Path(folder))
-        return write_script(*judged_run(runs, judged), title, self.provider, self.settings) if runs else ""
+        if not runs:
+            return ""
+        draws = recorded_draws(Path(folder))
+        return write_script(*judged_run(runs, judged), title, self.provider, self.settings, draws)
 
     def error(self, e: Exception) -> OpError:
         """See CompilerDevice."""

@@ -36,7 +36,7 @@ from timberframe_sdk import (
     memory_limit,
     program_cache,
 )
-from timberframe_sdk.recording import Recorder, judged_run, recorded_runs
+from timberframe_sdk.recording import Recorder, judged_run, recorded_draws, recorded_runs
 
 MEMORY = 1 << 32
 """Bytes that a device may use where neither the session nor the plugin says how many there are."""
@@ -142,7 +142,10 @@ class PjrtDevice(CompilerDevice):
     def script(self, folder: str, title: str, judged: Sequence[Judged]) -> str:
         """Returns a program of jax and numpy; see Device."""
         runs = recorded_runs(Path(folder))
-        return write_script(*judged_run(runs, judged), title, self.platform, self.settings) if runs else ""
+        if not runs:
+            return ""
+        draws = recorded_draws(Path(folder))
+        return write_script(*judged_run(runs, judged), title, self.platform, self.settings, draws)
 
     def error(self, e: Exception) -> OpError:
         """See CompilerDevice."""
