@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -118,3 +119,18 @@ def test_reports_have_the_versions_and_switches_of_onnxruntime() -> None:
     packages = environment(attributes.modules)["packages"]
     assert (packages["onnxruntime"], packages["onnx"]) == (onnxruntime.__version__, onnx.__version__)
     assert attributes.details["session.set_denormal_as_zero"] == "0"
+
+
+def test_nothing_runs_where_only_programs_on_disk_may(graph: tf.Graph) -> None:
+    x, y = network()
+    with (
+        tf.Session(graph=graph, config=dataclasses.replace(config(), compile="cached_only")) as session,
+        pytest.raises(tf.errors.FailedPreconditionError, match=r"MatMul 'MatMul': .*'cached_only'.* not kept on disk"),
+    ):
+        session.run(y, {x: X})
+
+
+def test_a_session_that_may_keep_programs_compiles_as_any_other(graph: tf.Graph) -> None:
+    x, y = network()
+    with tf.Session(graph=graph, config=dataclasses.replace(config(), compile="cached")) as session:
+        np.testing.assert_allclose(session.run(y, {x: X}), WANTED, rtol=1e-5)

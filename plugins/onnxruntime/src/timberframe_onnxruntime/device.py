@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import onnxruntime
 
+from timberframe_core.errors import FailedPreconditionError
 from timberframe_onnxruntime.checks import BeginCheck, IndexCheck, value_checks
 from timberframe_onnxruntime.model import DTYPES, ClusterModel, refusal, weights_of, write_model
 from timberframe_onnxruntime.providers import Provider, find_provider
@@ -66,9 +67,11 @@ class OrtDevice(CompilerDevice):
 
     type, priority = TYPE, 5
 
-    def __init__(self, index: int, provider: Provider, settings: Settings, limit: int | None = None) -> None:
+    def __init__(
+        self, index: int, provider: Provider, settings: Settings, limit: int | None = None, cached_only: bool = False
+    ) -> None:
         super().__init__(index)
-        self.provider, self.settings = provider, settings
+        self.provider, self.settings, self.cached_only = provider, settings, cached_only
         self.recorder: Recorder | None = None
         self.inline_bytes = None if settings.weights == "initializers" else 1024
         self.allocator = HostAllocator(limit)
@@ -93,7 +96,17 @@ class OrtDevice(CompilerDevice):
         return refusal(node)
 
     def build(self, function: ClusterFunction) -> Program:
-        """Returns a session as a program; NotTakenError where the provider refuses it."""
+        """Returns a session as a program; NotTakenError where the provider refuses it.
+
+        FailedPreconditionError where the session may run only programs that are on disk: none is ever kept there, since
+        of the providers that could be tried here none loads again what it compiled (nodes `EPContext`).
+        """
+        if self.cached_only:
+            node = function.cluster.nodes[0]
+            raise FailedPreconditionError(
+                f"{node.op} '{node.name}': SessionConfig.compile is 'cached_only', and what {self.provider.name} "
+                "compiles is not kept on disk; another value, or another device, is required"
+            )
         model, checks = write_model(function, self.settings.opset), value_checks(function)
         run: Run
         if self.settings.weights == "initializers" and (weights := weights_of(model.proto)):
@@ -218,4 +231,5 @@ def devices(config: Mapping[str, Any]) -> list[OrtDevice]:
     settings = settings_of(config)
     provider = find_provider(settings.hardware, settings.library, settings.device_index)
     limit = memory_limit(config, TYPE, MEMORY)
-    return [OrtDevice(i, provider, settings, limit) for i in range(device_count(config, TYPE, 1))]
+    only = config.get("compile") == "cached_only"
+    return [OrtDevice(i, provider, settings, limit, only) for i in range(device_count(config, TYPE, 1))]

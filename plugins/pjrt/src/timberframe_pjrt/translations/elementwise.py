@@ -37,7 +37,7 @@ named(
         "Sqrt": jnp.sqrt, "Rsqrt": lax.rsqrt, "Reciprocal": jnp.reciprocal, "Inv": jnp.reciprocal, "Sin": jnp.sin,
         "Cos": jnp.cos, "Tan": jnp.tan, "Asin": jnp.arcsin, "Acos": jnp.arccos, "Atan": jnp.arctan,
         "Sinh": jnp.sinh, "Cosh": jnp.cosh, "Tanh": jnp.tanh, "Asinh": jnp.arcsinh, "Acosh": jnp.arccosh,
-        "Atanh": jnp.arctanh, "Atan2": jnp.arctan2, "Pow": jnp.power, "Sigmoid": jax.nn.sigmoid, "Erf": lax.erf,
+        "Atanh": jnp.arctanh, "Atan2": jnp.arctan2, "Sigmoid": jax.nn.sigmoid, "Erf": lax.erf,
         "Erfc": lax.erfc, "Ceil": jnp.ceil, "Floor": jnp.floor, "Rint": jnp.rint, "IsNan": jnp.isnan,
         "IsInf": jnp.isinf, "IsFinite": jnp.isfinite,
     },
@@ -53,6 +53,23 @@ named(
     },
     {"T": INTEGERS},
 )  # fmt: skip
+
+
+@translation("Pow", {"T": FLOATS})
+def power(node: KernelNode, x: Any, y: Any) -> Any:
+    """Returns x ^ y.
+
+    XLA's CPU takes subnormal numbers for zero, but for those of a power, which is then neither right nor that of zero.
+    float16 is computed in float32, which has them all.
+    """
+    if node.device.is_cpu and x.dtype.name != "float16":
+        x, y = _without_subnormals(x), _without_subnormals(y)
+    return jnp.power(x, y)
+
+
+def _without_subnormals(x: Any) -> Any:
+    """Returns x with zeros, of the same sign, for subnormal numbers."""
+    return jnp.where(jnp.abs(x) < jnp.finfo(x.dtype).tiny, jnp.copysign(jnp.zeros((), x.dtype), x), x)
 
 
 @translation("Equal", {"T": ALL})
@@ -144,8 +161,8 @@ def relu6_grad(node: KernelNode, gradient: Any, x: Any) -> Any:
 @translation("SigmoidGrad", {"T": FLOATS})
 @in_float32
 def sigmoid_grad(node: KernelNode, y: Any, dy: Any) -> Any:
-    """Returns dy y (1 - y)."""
-    return dy * y * (1 - y)
+    """Returns dy y (1 - y), in which the factors of y come first: dy y may overflow where the result does not."""
+    return dy * (y * (1 - y))
 
 
 @translation("TanhGrad", {"T": FLOATS})
