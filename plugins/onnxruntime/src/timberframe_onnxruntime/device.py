@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,9 @@ from timberframe_onnxruntime.sessions import (
     SWITCHES,
     NotTakenError,
     assigned_elsewhere,
+    compiled_model,
     error_of,
+    open_compiled,
     open_session,
     told,
     versioned,
@@ -40,6 +43,7 @@ from timberframe_sdk import (
     memory_limit,
     module_of_file,
     note_fallback,
+    program_cache,
 )
 from timberframe_sdk.recording import Recorder, judged_run, recorded_draws, recorded_runs
 
@@ -67,11 +71,9 @@ class OrtDevice(CompilerDevice):
 
     type, priority = TYPE, 5
 
-    def __init__(
-        self, index: int, provider: Provider, settings: Settings, limit: int | None = None, cached_only: bool = False
-    ) -> None:
+    def __init__(self, index: int, provider: Provider, settings: Settings, limit: int | None = None) -> None:
         super().__init__(index)
-        self.provider, self.settings, self.cached_only = provider, settings, cached_only
+        self.provider, self.settings = provider, settings
         self.recorder: Recorder | None = None
         self.inline_bytes = None if settings.weights == "initializers" else 1024
         self.allocator = HostAllocator(limit)
@@ -98,22 +100,36 @@ class OrtDevice(CompilerDevice):
     def build(self, function: ClusterFunction) -> Program:
         """Returns a session as a program; NotTakenError where the provider refuses it.
 
-        FailedPreconditionError where the session may run only programs that are on disk: none is ever kept there, since
-        of the providers that could be tried here none loads again what it compiled (nodes `EPContext`).
+        What the provider compiled is kept on disk where that is wanted, and the provider makes nodes `EPContext` of it.
         """
-        if self.cached_only:
-            node = function.cluster.nodes[0]
-            raise FailedPreconditionError(
-                f"{node.op} '{node.name}': SessionConfig.compile is 'cached_only', and what {self.provider.name} "
-                "compiles is not kept on disk; another value, or another device, is required"
-            )
         model, checks = write_model(function, self.settings.opset), value_checks(function)
-        run: Run
         if self.settings.weights == "initializers" and (weights := weights_of(model.proto)):
-            run = BakedProgram(self, model, weights).run
-        else:
-            run = ModelProgram(self, model, model.proto, model.inputs).run
-        return Program(partial(_checked, checks, run) if checks else run)
+            return _program(checks, BakedProgram(self, model, weights).run)
+        text = None
+        if self.cache is not None:
+            text = compiled_model(model.proto.SerializeToString(), self.provider, self.settings)
+        if text is None:
+            return _program(checks, ModelProgram(self, model, model.proto, model.inputs).run)
+        kept = _digest(model) + text
+        return _program(checks, ModelProgram(self, model, model.proto, model.inputs, text).run, lambda: kept)
+
+    def load(self, function: ClusterFunction, data: bytes) -> Program:
+        """See CompilerDevice; FailedPreconditionError where the cluster is written as another model now."""
+        model = write_model(function, self.settings.opset)
+        digest = _digest(model)
+        if not data.startswith(digest):
+            raise FailedPreconditionError(f"device {self.spec}: it was made of another model; the same is required")
+        text = data[len(digest) :]
+        return _program(
+            value_checks(function), ModelProgram(self, model, model.proto, model.inputs, text).run, lambda: data
+        )
+
+    def identity(self) -> list[str]:
+        """Returns what programs depend on besides their clusters."""
+        library = self.provider.library
+        built = str(Path(library).stat().st_mtime_ns) if library else ""
+        settings = [repr(sorted(self.attributes.details.items())), str(self.settings.device_index)]
+        return [self.provider.name, self.attributes.driver, built, *settings]
 
     def upload(self, x: np.ndarray) -> np.ndarray:
         """Returns a copy; ONNX Runtime reads arrays whose elements are in order."""
@@ -143,14 +159,27 @@ class OrtDevice(CompilerDevice):
 
 
 class ModelProgram:
-    """A session for a model. fed: the names of its inputs, in the order of the arrays that `run` gets."""
+    """A session for a model. fed: the names of its inputs, in the order of the arrays that `run` gets.
 
-    def __init__(self, device: OrtDevice, model: ClusterModel, proto: onnx.ModelProto, fed: Sequence[str]) -> None:
+    compiled: the model that the provider made of it, if any.
+    """
+
+    def __init__(
+        self,
+        device: OrtDevice,
+        model: ClusterModel,
+        proto: onnx.ModelProto,
+        fed: Sequence[str],
+        compiled: bytes | None = None,
+    ) -> None:
         self.device, self.text = device, proto.SerializeToString()
         self.model, self.fed, self.outputs = model, fed, list(model.outputs)
         if device.recorder is not None:  # the session may end the process
             device.recorder.begin(self.text, {i.name: _zeros(i.type.tensor_type) for i in proto.graph.input})
-        self.session = open_session(model, proto, device.provider, device.settings)
+        if compiled is None:
+            self.session = open_session(model, proto, device.provider, device.settings)
+        else:
+            self.session = open_compiled(compiled, device.provider, device.settings)
         self.elsewhere = [(model.op_of(node), by) for _, by, node in assigned_elsewhere(self.session, device.provider)]
 
     def run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -214,6 +243,16 @@ class BakedProgram:
         return proto
 
 
+def _program(checks: Sequence[IndexCheck | BeginCheck], run: Run, save: Callable[[], bytes] | None = None) -> Program:
+    """Returns a program whose parameters are looked at before it runs, where its nodes demand that."""
+    return Program(partial(_checked, checks, run) if checks else run, save=save)
+
+
+def _digest(model: ClusterModel) -> bytes:
+    """Returns what identifies a model: another version of what writes them may write another one of a cluster."""
+    return hashlib.sha256(model.proto.SerializeToString(deterministic=True)).digest()
+
+
 def _checked(checks: Sequence[IndexCheck | BeginCheck], run: Run, arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
     """Returns what a program gives whose parameters are as its nodes demand."""
     for check in checks:
@@ -231,5 +270,7 @@ def devices(config: Mapping[str, Any]) -> list[OrtDevice]:
     settings = settings_of(config)
     provider = find_provider(settings.hardware, settings.library, settings.device_index)
     limit = memory_limit(config, TYPE, MEMORY)
-    only = config.get("compile") == "cached_only"
-    return [OrtDevice(i, provider, settings, limit, only) for i in range(device_count(config, TYPE, 1))]
+    made = [OrtDevice(i, provider, settings, limit) for i in range(device_count(config, TYPE, 1))]
+    for device in made:
+        device.cache = program_cache(config, "ort", device.identity())
+    return made
