@@ -93,6 +93,7 @@ def avg_pool(node: KernelNode, x: Any) -> Any:
 
 
 @translation("MaxPoolGrad", {"T": FLOATS}, suits=_attrs_only)
+@in_float32
 def max_pool_grad(node: KernelNode, x: Any, y: Any, gradient: Any) -> Any:
     """Returns the gradient of each window at its first largest element."""
     pool = _Pool.of(node, node.inputs[0], node.inputs[1])
