@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,7 @@ import pytest
 
 from timberframe_conformance import runner
 from timberframe_conformance.replay import judge_outputs
-from timberframe_conformance.reports import environment
+from timberframe_conformance.reports import environment, terminal
 from timberframe_core.dtypes import as_dtype
 from timberframe_core.ops.definition import registry
 from timberframe_core.standard_output import READER_LEFT
@@ -257,6 +260,25 @@ def test_waived_failure_does_not_fail_the_run(command: Any, tmp_path: Path) -> N
     status, output, _ = command("run", "--device=reference", *arguments)
     assert status == 0
     assert "unexpected pass" in output
+
+
+@pytest.mark.parametrize("jobs", [0, 1])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_leaves_the_results_so_far(
+    command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int, number: signal.Signals
+) -> None:
+    @contextmanager
+    def stopping(*_: Any) -> Iterator[Any]:
+        yield lambda done, total, result: os.kill(os.getpid(), number) if done == 3 else None
+
+    monkeypatch.setattr(terminal, "progress", stopping)
+    report = tmp_path / "run.json"
+    arguments = ["--suite=forward", f"--jobs={jobs}", f"--json={report}"]
+    status, output, _ = command("run", "--device=reference", "--op=Tanh,Sum", *arguments)
+    data = json.loads(report.read_text())
+    left = data["summary"]["not_run"]
+    assert (status, len(data["cases"]), data["summary"]["pass"], data["summary"]["partial"]) == (130, 3, 3, True)
+    assert f"stopped: {left} cases not run; the report is partial" in output
 
 
 def test_expired_waiver_counts_for_nothing(tmp_path: Path) -> None:

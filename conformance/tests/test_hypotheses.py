@@ -216,3 +216,28 @@ def test_a_node_that_a_kernel_for_several_leaves_out(target: Target, monkeypatch
     monkeypatch.setattr(tf.Session, "run", lambda self, fetches, feeds: [lost])
     with pytest.raises(CaseFailedError, match=r"; equals the result without BiasAdd 'BiasAdd'$"):
         twin.check([output])
+
+
+@pytest.mark.parametrize(
+    ("attrs", "name", "value"),
+    [(SAME, "strides", (1, 1, 1, 1)), ({"strides": (1, 1, 1, 1), "padding": "SAME"}, "padding", "VALID")],
+)
+def test_the_attr_that_gives_a_wrong_shape_is_named(attrs: dict[str, Any], name: str, value: Any) -> None:
+    got = result("Conv2D", [IMAGES, FILTERS], {**attrs, name: value})
+    text = message("Conv2D", [IMAGES, FILTERS], got, attrs)
+    assert text.endswith(f"; with {name}={value} it would have this shape")
+
+
+def test_a_product_without_the_last_term_of_each_sum() -> None:
+    got = A[:, :16] @ B[:16]
+    attrs = {"transpose_a": False, "transpose_b": False}
+    text = message("MatMul", [A, B], got, attrs)
+    assert text.endswith("; equals the result without the last 1 of 17 of input 0 along dimension 1")
+
+
+def test_a_maximum_that_passes_over_nan() -> None:
+    x = A.copy()
+    x[[2, 3, 5, 9], [0, 4, 8, 1]] = np.nan
+    got = np.fmax.reduce(x, axis=1)
+    text = message("Max", [x, np.array([1], np.int32)], got, {"keep_dims": False, "Tidx": as_dtype("int32")})
+    assert text.endswith("; equals the result with -inf in place of NaN, which is passed over")

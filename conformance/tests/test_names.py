@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 
 import timberframe_sdk as sdk
 from timberframe_conformance.case import Case
-from timberframe_conformance.cli import main
+from timberframe_conformance.cli import _parser, main
 from timberframe_conformance.judge import judge_case
 from timberframe_conformance.names import read_name
 from timberframe_conformance.options import Options
@@ -103,9 +105,35 @@ def test_options_survive_the_way_to_worker_processes() -> None:
 
 
 def test_commands_and_scripts_of_cases_have_the_options() -> None:
-    settings = (("library", "/a b.so"), ("n", "1"))
-    assert one_line("x", "acme:y", settings) == "conformance repro --device=acme:y --library '/a b.so' --option n=1 'x'"
-    assert "settings=(('library', '/a b.so'), ('n', '1'))" in case_script("x", "acme:y", settings)
+    options = Options("acme:y", settings=(("library", "/a b.so"), ("n", "1")), profile="p.toml")
+    given = "--device=acme:y --library '/a b.so' --option n=1 --profile p.toml"
+    assert one_line("x", options) == f"conformance repro {given} 'x'"
+    assert "settings=(('library', '/a b.so'), ('n', '1')), profile='p.toml')" in case_script("x", options)
+
+
+def _commands() -> dict[str, Any]:
+    found = next(a for a in _parser()._actions if isinstance(a, argparse._SubParsersAction))
+    return {name: p for name, p in found.choices.items() if "--device" in p.format_help()}
+
+
+@pytest.mark.parametrize("name", _commands())
+def test_every_command_with_a_device_takes_its_options(name: str) -> None:
+    shown = _commands()[name].format_help()
+    wanted = ["--library FILE", "--option NAME=VALUE"]
+    wanted += [] if name in ("bench", "hostile") else ["--profile FILE"]  # which judge no numbers
+    assert [w for w in wanted if w not in shown] == []
+
+
+def test_options_without_a_device_are_a_wrong_call(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mutants", "--option", "size=1"]) == 2
+    assert "option size of a device without --device" in capsys.readouterr().err
+
+
+def test_repro_heeds_the_profile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    profile = tmp_path / "profile.toml"
+    profile.write_text("flushes_subnormals = 1\n")
+    assert main(["repro", "--device=reference", f"--profile={profile}", "forward/Tanh/float32/x#0"]) == 2
+    assert "flushes_subnormals is 1; true or false is required" in capsys.readouterr().err
 
 
 def test_what_others_computed_is_a_fallback() -> None:

@@ -70,6 +70,10 @@ def test_a_report_says_what_it_depends_on() -> None:
     assert len(known["suite_hash"]) == 16
 
 
+def test_a_report_has_the_packages_that_a_device_computes_with() -> None:
+    assert environment(("rich.table", "no_such_module"))["packages"].keys() - environment()["packages"] == {"rich"}
+
+
 def test_each_result_of_a_report_names_its_kernels(target: Target) -> None:
     run = Run({}, {}, [Result("a/b/c/d", "a", "b", {}, "pass", kernels=("acme: acme.add",))], 0.0)
     assert json.loads(run.to_json())["cases"][0]["kernels"] == ["acme: acme.add"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 import timberframe as tf
 from timberframe_core.runtime.devices import plugin_config
-from timberframe_sdk import InvalidArgumentError, device_count, device_options, memory_limit
+from timberframe_sdk import InvalidArgumentError, device_count, device_options, memory_limit, module_of_file
 
 
 def test_gpu_options_hold_for_every_accelerator() -> None:
@@ -72,3 +75,8 @@ def test_an_option_may_be_given_as_text() -> None:
     config = {"options": {"ACME": {"fast": "true", "mode": "Safe"}}}
     found = device_options(config, "ACME", {"fast": (True, False), "mode": ("safe", "wild")})
     assert found == {"fast": True, "mode": "safe"}
+
+
+def test_a_library_belongs_to_the_module_in_whose_folder_it_is() -> None:
+    assert module_of_file(str(Path(np.__file__).parent / "core" / "libacme.so")) == "numpy"
+    assert module_of_file("/no/such/folder/libacme.so") == module_of_file("") == ""

@@ -50,6 +50,14 @@ class WrongValuesError(CaseFailedError):
         self.wrong = wrong
 
 
+class WrongShapeError(CaseFailedError):
+    """The device gave an output of another shape. number: of the output. shape: of what the device gave."""
+
+    def __init__(self, message: str, number: int, shape: tuple[int, ...]) -> None:
+        super().__init__(message)
+        self.number, self.shape = number, shape
+
+
 class UnsupportedError(Exception):
     """The device has no kernel for this: a fact, not a failure."""
 

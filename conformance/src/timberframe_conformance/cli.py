@@ -19,7 +19,7 @@ from timberframe_conformance.case import LEVELS, is_subject
 from timberframe_conformance.commands import (
     UsageError,
     add_device,
-    device_settings,
+    device_options,
     duration,
     open_device,
     parse_share,
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from timberframe_conformance.target import Target
 
 OK, FAILED, WRONG_CALL = 0, 1, 2
+STOPPED = 128 + 2
+"""What a shell reports of a program that Ctrl-C ended."""
 
 _LARGE_COMMANDS = {
     "bench": ("measure a device against peers", bench.add_arguments),
@@ -57,7 +59,7 @@ _LARGE_COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command. Returns 0 when nothing failed, 1 when something did, 2 for a wrong call or an absent device.
 
-    READER_LEFT if nobody reads the output to its end.
+    STOPPED for a run that the user stopped, READER_LEFT if nobody reads the output to its end.
     """
     parser = _parser()
     options = parser.parse_args(arguments)
@@ -147,15 +149,14 @@ def _selection(parser: argparse.ArgumentParser) -> None:
         "--share", default="0/1", metavar="K/N", help="only the Kth of N shares of the ops, from 0; K may be 'commit'"
     )
     parser.add_argument("--timeout", type=duration, default=DEFAULT_TIMEOUT, metavar="S", help="seconds for one case")
-    parser.add_argument("--profile", default="", metavar="FILE", help="what the vendor declares, and waivers (TOML)")
 
 
 def _options(given: argparse.Namespace) -> Options:
     from timberframe_conformance.collect import check_names  # late: the help needs no ops
 
-    options = Options(
-        given.device, given.level or "all", split_names(given.op), split_names(given.suite), given.timeout,
-        given.profile, keyword=given.keyword, share=parse_share(given.share), settings=device_settings(given),
+    options = replace(
+        device_options(given), level=given.level or "all", ops=split_names(given.op), suites=split_names(given.suite),
+        timeout=given.timeout, keyword=given.keyword, share=parse_share(given.share),
     )  # fmt: skip
     check_names(options)
     try:
@@ -186,8 +187,10 @@ def _run(given: argparse.Namespace, console: Console) -> int:
         write_report(given.json, done)
     summary(console, done)  # before the pages, none of which may cost it
     _write(done, given)
-    if given.submit:
+    if given.submit and not done.not_run:
         write_submission(given.submit, done, Path(options.profile) if options.profile else None, given.bench)
+    if done.not_run:
+        return STOPPED
     if not done.results:
         raise UsageError(_why_none(options))
     untried = set(options.ops) - {r.op for r in done.results}
@@ -291,7 +294,7 @@ def _repro(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.isolation.recording import vendor_script
     from timberframe_conformance.repro import case_script
 
-    options = Options(given.device, settings=device_settings(given))
+    options = device_options(given)
     target = open_device(options)
     try:
         case = find_case(target, given.case, options)
@@ -299,7 +302,7 @@ def _repro(given: argparse.Namespace, console: Console) -> int:
         raise UsageError(str(e)) from e
     script = vendor_script(target, case, options)
     if script is None:
-        script = case.script(target.spec) if case.script else case_script(case.id, given.device, options.settings)
+        script = case.script(target.spec) if case.script else case_script(case.id, options)
     print(script, end="")
     return OK
 

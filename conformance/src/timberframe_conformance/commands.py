@@ -152,18 +152,47 @@ def shortened(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 3].rpartition(" ")[0] + "..."
 
 
-def add_device(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that name a device, and the hardware that it is to be; `names.py` has the rule."""
+def add_device(
+    parser: argparse.ArgumentParser, default: str | None = None, also: str = "", judges: bool = True
+) -> None:
+    """Adds the options that name a device, and the hardware that it is to be; `names.py` has the rule.
+
+    default: the name where none is given; None where one must be. also: said of it in the help. judges: whether the
+    command's verdicts depend on what a profile declares of the device.
+    """
     parser.add_argument(
-        "--device", required=True, metavar="NAME", help="acme, acme:1, acme:CHOICE of hardware, or the URL of a target"
+        "--device",
+        required=default is None,
+        default=default,
+        metavar="NAME",
+        help=f"acme, acme:1, acme:CHOICE of hardware, or the URL of a target{also}",
     )
     parser.add_argument("--library", metavar="FILE", help="the option `library` of the device: the vendor's")
     parser.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the device; may be repeated"
     )
+    parser.set_defaults(device_profile="")
+    if judges:
+        parser.add_argument(
+            "--profile", dest="device_profile", metavar="FILE", help="what the vendor declares, and waivers (TOML)"
+        )
 
 
-def device_settings(given: argparse.Namespace) -> tuple[tuple[str, str], ...]:
+def device_options(given: argparse.Namespace, device: str = "") -> Options:
+    """Returns the options of a run on the device that a command line names, with what `add_device` has of it.
+
+    device: the name where the command line has none.
+    """
+    from timberframe_conformance.options import Options  # late: the help needs none
+
+    settings = _settings(given)
+    if settings and not given.device:
+        names = ", ".join(name for name, _ in settings)
+        raise UsageError(f"option {names} of a device without --device; the name of the device is required")
+    return Options(given.device or device, profile=given.device_profile, settings=settings)
+
+
+def _settings(given: argparse.Namespace) -> tuple[tuple[str, str], ...]:
     """Returns the device's options of a command line; UsageError names one without a value, or given twice."""
     pairs = [("library", os.path.abspath(given.library))] if given.library else []
     for text in given.option:

@@ -10,7 +10,8 @@ import numpy as np
 
 from timberframe import Graph
 from timberframe import device as device_scope
-from timberframe_conformance.case import CaseFailedError
+from timberframe_conformance.case import WrongShapeError
+from timberframe_conformance.hypotheses.arguments import shape_explained
 from timberframe_core.dtypes import DType, as_dtype, resource
 from timberframe_core.graph.apply import apply_op
 from timberframe_core.ops.definition.opdef import OpDef
@@ -124,10 +125,11 @@ def execute(built: Built, session: Any) -> list[Any]:
     if not built.fetches:
         return []
     got = list(session.run(built.fetches, built.feeds))
-    for tensor, value in zip(built.fetches, got, strict=True):
+    for i, (tensor, value) in enumerate(zip(built.fetches, got, strict=True)):
         if not compatible(tensor.static_shape, np.shape(value)):
-            raise CaseFailedError(
-                f"{tensor.name} has shape {np.shape(value)}; the graph promised {format_shape(tensor.static_shape)}"
+            promised = format_shape(tensor.static_shape)
+            raise WrongShapeError(
+                f"{tensor.name} has shape {np.shape(value)}; the graph promised {promised}", i, np.shape(value)
             )
     return got
 
@@ -145,7 +147,10 @@ def call(
     """Outputs of one op on the device, and the dtypes that the graph promised."""
     built = build(op, attrs, arrays, target.spec, known=known, fed=fed, constants=constants)
     with target.session(built.graph) as session:
-        return execute(built, session), built.dtypes
+        try:
+            return execute(built, session), built.dtypes
+        except WrongShapeError as e:
+            raise (e if op.updates else shape_explained(e, op, attrs, flatten(arrays))) from None
 
 
 def flatten(arrays: Sequence[Input]) -> list[np.ndarray]:

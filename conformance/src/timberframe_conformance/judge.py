@@ -156,7 +156,7 @@ def finish(result: Result, target: Target) -> Result:
         result.note = f"left to the host: {reason}"
     if result.verdict in FAILING:
         result.cause = result.cause or f"{result.op}: {result.verdict}"
-        result.repro = one_line(result.id, target.name, target.settings)
+        result.repro = one_line(result.id, target.options)
         if waiver is not None:
             result.message = f"waived until {waiver.expires}: {waiver.reason} ({result.verdict}: {result.message})"
             result.verdict, result.waiver = "waived", waiver.name

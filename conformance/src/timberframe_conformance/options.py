@@ -80,6 +80,14 @@ class Options:
         return Options(**data)
 
 
+def device_arguments(options: Options) -> list[str]:
+    """Returns the arguments of a command for the same device as that of the options."""
+    arguments = [f"--device={options.device}"]
+    for name, value in options.settings:
+        arguments += ["--library", value] if name == "library" else ["--option", f"{name}={value}"]
+    return arguments + (["--profile", options.profile] if options.profile else [])
+
+
 def in_share(name: str, share: tuple[int, int]) -> bool:
     """Returns whether a name belongs to the kth of n shares (k, n): the same on every machine."""
     k, n = share

@@ -32,12 +32,12 @@ def judge_outputs(op: OpDef, attrs: Mapping[str, Any], inputs: Sequence[np.ndarr
     print("right, within the limit of the op")
 
 
-def replay(case_id: str, device: str, settings: tuple[tuple[str, str], ...] = ()) -> None:
+def replay(case_id: str, device: str, settings: tuple[tuple[str, str], ...] = (), profile: str = "") -> None:
     """Runs the case in this process and prints its verdict; ends the program with status 1 when it failed.
 
-    settings: options of the device, as text.
+    settings: options of the device, as text. profile: the path of its profile.
     """
-    options = Options(device, settings=settings)
+    options = Options(device, settings=settings, profile=profile)
     target = open_target(options)
     result = judge_case(find_case(target, case_id, options), target)
     print(f"{result.verdict}: {result.message or case_id}")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from timberframe_conformance.options import Options, device_arguments
 from timberframe_core.dtypes import DType, resource
 from timberframe_core.ops.definition.opdef import OpDef
 
@@ -156,23 +157,20 @@ def _argument(i: int, is_variable: bool, is_list: bool, constant: bool, known: b
 CASE_SCRIPT = '''"""{case_id}"""
 from timberframe_conformance.replay import replay
 
-replay({case_id!r}, device={device!r}{settings})
+replay({case_id!r}, device={device!r}{further})
 '''
 
 
-def case_script(case_id: str, device: str, settings: Sequence[tuple[str, str]] = ()) -> str:
+def case_script(case_id: str, options: Options) -> str:
     """Returns a script that runs a case by its id, for cases that are more than one op on some inputs.
 
-    settings: options of the device.
+    options: of the run, of which device, settings and profile count.
     """
-    given = f", settings={tuple(settings)!r}" if settings else ""
-    return CASE_SCRIPT.format(case_id=case_id, device=device, settings=given)
+    given = {"settings": options.settings, "profile": options.profile}
+    further = "".join(f", {name}={value!r}" for name, value in given.items() if value)
+    return CASE_SCRIPT.format(case_id=case_id, device=options.device, further=further)
 
 
-def one_line(case_id: str, device: str, settings: Sequence[tuple[str, str]] = ()) -> str:
-    """Returns the command that shows the script of a case. settings: options of the device."""
-    options = [
-        f" --library {shlex.quote(value)}" if name == "library" else f" --option {shlex.quote(f'{name}={value}')}"
-        for name, value in settings
-    ]
-    return f"conformance repro --device={device}{''.join(options)} '{case_id}'"
+def one_line(case_id: str, options: Options) -> str:
+    """Returns the command that shows the script of a case. options: as of `case_script`."""
+    return f"conformance repro {shlex.join(device_arguments(options))} '{case_id}'"

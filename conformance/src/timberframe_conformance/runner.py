@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -36,6 +38,9 @@ from timberframe_core.ops.definition import registry
 
 ORDINARY = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 """How pytest ends when it ran all cases that there are."""
+
+_SECONDS_TO_END = 1
+"""What worker processes get to end by themselves when a run is stopped."""
 
 LOST_STARTS = 3
 """How often each worker may end before its first case."""
@@ -142,6 +147,13 @@ class Reporter:
             self._cases = {c.id: c for c in collect(self.target, self.options)}
         return self._cases[case_id]
 
+    @pytest.hookimpl
+    def pytest_keyboard_interrupt(self) -> None:
+        """Whoever stops a run waits for its report, and not for workers that compile."""
+        workers = self._session.config.pluginmanager.getplugin("dsession") if self._session is not None else None
+        if workers is not None:
+            workers.nodemanager.EXIT_TIMEOUT = _SECONDS_TO_END
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         result = result_of(report)
         if result is not None:
@@ -157,8 +169,13 @@ class Reporter:
     def pytest_internalerror(self, excrepr: Any) -> None:
         self.errors.append(str(excrepr))
 
-    def ordered(self) -> list[Result]:
-        """Returns all results in the order of collection; a case that no worker reached is a crash."""
+    def ordered(self, stopped: bool) -> list[Result]:
+        """Returns all results in the order of collection; a case that no worker reached is a crash.
+
+        stopped: the user has stopped the run, which is no fault of these cases: they have no results.
+        """
+        if stopped:
+            return [self.results[case_id] for case_id in self.ids if case_id in self.results]
         result = []
         for case_id in self.ids:
             found = self.results.get(case_id)
@@ -192,6 +209,19 @@ def _worker_in(report: Any) -> str:
 
 
 @contextmanager
+def _stopped_by_sigterm() -> Iterator[None]:
+    """Makes SIGTERM, by which a CI system stops a job, end what runs within the block as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():  # no other gets signals
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
 def _without_pytest_options() -> Iterator[None]:
     """PYTEST_ADDOPTS is for the user's own tests."""
     kept = os.environ.pop("PYTEST_ADDOPTS", None)
@@ -203,7 +233,10 @@ def _without_pytest_options() -> Iterator[None]:
 
 
 def run(target: Target, options: Options, *, jobs: int, progress: Progress = lambda *_: None) -> Run:
-    """Runs the cases that the options ask for. jobs: worker processes; 0 runs in this process, without isolation."""
+    """Runs the cases that the options ask for; where the user stops it, the results are those of the cases so far.
+
+    jobs: worker processes; 0 runs in this process, without isolation.
+    """
     start, began_with = time.perf_counter(), sources()
     with tempfile.TemporaryDirectory(prefix="conformance-") as directory, _without_pytest_options():
         options = replace(options, journal=directory if jobs else "")
@@ -215,15 +248,21 @@ def run(target: Target, options: Options, *, jobs: int, progress: Progress = lam
         ]  # fmt: skip
         if jobs:
             arguments += [f"-n{jobs}", "--dist=load", "--max-worker-restart=1000000"]
-        status = pytest.main(arguments, plugins=[reporter])
-    if status not in ORDINARY and not reporter.errors:
+        with _stopped_by_sigterm():
+            status = pytest.main(arguments, plugins=[reporter])
+    stopped = status == pytest.ExitCode.INTERRUPTED and not reporter.errors
+    if stopped and not reporter.ids:
+        raise NoStartError("the run was stopped before its first case")
+    if status not in ORDINARY and not stopped and not reporter.errors:
         reporter.errors.append(f"pytest ended with status {int(status)}")
     if reporter.errors and not reporter.ids:
         raise NoStartError(reporter.errors[0])
-    results = reporter.ordered()
+    results = reporter.ordered(stopped)
+    left = len(reporter.ids) - len(results)
     absent = [] if options.partial else sorted(set(required_ops()) - {op.name for op in registry.all_ops()})
+    known = {**environment(target.device.attributes.modules), **began_with}
     return Run(
-        describe_device(target.device), {**environment(), **began_with}, results, time.perf_counter() - start,
-        {LEVELS[-1]: absent} if absent else {}, options.partial, level=options.highest_level,
-        profile=target.profile.as_dict(), idle=idle_suites(results, options),
+        describe_device(target.device), known, results, time.perf_counter() - start,
+        {LEVELS[-1]: absent} if absent else {}, options.partial or left > 0, level=options.highest_level,
+        profile=target.profile.as_dict(), idle=[] if left else idle_suites(results, options), not_run=left,
     )  # fmt: skip

@@ -80,6 +80,11 @@ class Target:
         """Returns a session on a graph; keyword arguments are SessionConfig's."""
         return tf.Session(self.url, graph=graph, config=tf.SessionConfig(**{**self.config, **config}))
 
+    @property
+    def options(self) -> Options:
+        """The options of a run that has this device, with its profile."""
+        return Options(self.name, profile=self.profile.path, settings=self.settings)
+
     def passes(self) -> list[str]:
         """Returns the names of the passes that its sessions have."""
         plugins = [p.name for p in loader.registry.load(self.config.get("plugins"))]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 
 from timberframe_conformance.case import FAILING, LEVELS, Result
-from timberframe_conformance.commands import duration, open_device, whole, worker_processes
-from timberframe_conformance.options import DEFAULT_TIMEOUT, Options
+from timberframe_conformance.commands import add_device, device_options, duration, open_device, whole, worker_processes
+from timberframe_conformance.options import DEFAULT_TIMEOUT, device_arguments
 from timberframe_conformance.reports.summary import is_missing
 from timberframe_core.wording import counted
 
@@ -23,10 +24,9 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds what the command takes."""
-    parser.add_argument("--device", required=True, metavar="NAME", help="the device's name, such as acme or acme:1")
+    add_device(parser)
     parser.add_argument("--level", default="training", choices=LEVELS, help="the level to reach (default: training)")
     parser.add_argument("--timeout", type=duration, default=DEFAULT_TIMEOUT, metavar="S", help="seconds for one case")
-    parser.add_argument("--profile", default="", metavar="FILE", help="what the vendor declares, and waivers (TOML)")
     parser.add_argument("--jobs", type=whole(0), metavar="N", help="worker processes")
     parser.set_defaults(command=_todo)
 
@@ -69,7 +69,7 @@ def _todo(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.runner import run
     from timberframe_conformance.suites import networks
 
-    options = Options(given.device, given.level, (), (networks.SUITE,), given.timeout, given.profile)
+    options = replace(device_options(given), level=given.level, suites=(networks.SUITE,), timeout=given.timeout)
     target = open_device(options)
     with waiting(console, 1.0) as update:
 
@@ -80,7 +80,7 @@ def _todo(given: argparse.Namespace, console: Console) -> int:
     fallbacks: list[Item] = []
     by_level = {level: _open(done, level) for level in LEVELS[: LEVELS.index(given.level) + 1]}
     if given.level == LEVELS[-1]:
-        cases = collect(target, Options(given.device, LEVELS[-1], (), ("forward",)))
+        cases = collect(target, replace(options, level=LEVELS[-1], suites=("forward",)))
         by_level[LEVELS[-1]] += [judge_case(c, target) for c in cases if c.detail == "no-kernel"]
         fallbacks = list(_fallbacks(target))
     for level, results in by_level.items():
@@ -90,7 +90,8 @@ def _todo(given: argparse.Namespace, console: Console) -> int:
             console.print(f"  {escape(str(item))}", highlight=False)
     left = any(by_level.values()) or bool(fallbacks)
     if not left:
-        console.print(f"`conformance run --device={given.device} --require {given.level}` says whether it is reached")
+        command = f"conformance run {shlex.join(device_arguments(options))} --require {given.level}"
+        console.print(escape(f"`{command}` says whether it is reached"), highlight=False)
     return int(left)
 
 

@@ -85,8 +85,20 @@ def other_constant(graph: onnx.GraphProto, node: onnx.NodeProto) -> None:
 MUTANTS = (
     Mutant("sum-drops-third", "Sum", "AddN", first_inputs(2), "without input 2"),
     Mutant("clip-without-upper", "Clip", "Relu6", first_inputs(2), "equals input 0"),
-    Mutant("conv-ignores-dilations", "Conv", "Conv2D", without("dilations"), "dilations|shape"),
-    Mutant("conv-ignores-strides", "Conv", "Conv2D", without("strides"), "strides|shape"),
+    Mutant(
+        "conv-ignores-dilations",
+        "Conv",
+        "Conv2D",
+        without("dilations"),
+        r"with dilations=\(1, 1, 1, 1\) it would have this shape",
+    ),
+    Mutant(
+        "conv-ignores-strides",
+        "Conv",
+        "Conv2D",
+        without("strides"),
+        r"with strides=\(1, 1, 1, 1\) it would have this shape",
+    ),
     Mutant("conv-swaps-pads", "Conv", "Conv2D", swapped_pads, "odd pixel on the other side"),
     Mutant("pool-swaps-pads", "MaxPool", "MaxPool", swapped_pads, "odd pixel on the other side"),
     Mutant(

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 
 import timberframe as tf
+from timberframe_conformance.options import Options
+from timberframe_conformance.reports.environment import environment
+from timberframe_conformance.target import open_target
 from timberframe_core.errors import InvalidArgumentError, NoKernelError
+from timberframe_onnxruntime import device
 from timberframe_onnxruntime.settings import settings_of
+from timberframe_sdk.settings import CACHE_VARIABLE
 
 X = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], np.float32)
 
@@ -106,3 +115,48 @@ def test_a_wrong_option_is_refused(options: Mapping[str, Any], message: str) -> 
 def test_options_of_others_are_the_providers() -> None:
     found = settings_of({"options": {"ORT": {"hardware": "acme", "device": "npu", "opset": "18"}}})
     assert (found.opset, dict(found.provider_options)) == (18, {"device": "npu"})
+
+
+def test_reports_have_the_versions_and_switches_of_onnxruntime() -> None:
+    attributes = open_target(Options("ort:cpu")).device.attributes
+    packages = environment(attributes.modules)["packages"]
+    assert (packages["onnxruntime"], packages["onnx"]) == (onnxruntime.__version__, onnx.__version__)
+    assert attributes.details["session.set_denormal_as_zero"] == "0"
+
+
+def test_a_provider_that_compiles_nothing_keeps_nothing(graph: tf.Graph) -> None:
+    x, y = network()
+    for compile in ("cached", "cached_only"):
+        with tf.Session(graph=graph, config=dataclasses.replace(config(), compile=compile)) as session:
+            if compile == "cached":
+                np.testing.assert_allclose(session.run(y, {x: X}), WANTED, rtol=1e-5)
+            else:
+                with pytest.raises(tf.errors.FailedPreconditionError, match="keeps it where its toolchain can"):
+                    session.run(y, {x: X})
+
+
+def test_what_a_provider_compiled_is_kept(graph: tf.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = []
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(device, "compiled_model", lambda text, *_: compiled.append(text) or text)
+    x, y = network()  # an opset that no other test has: devices are made once for equal options
+    for compile in ("cached", "cached_only"):
+        with tf.Session(graph=graph, config=dataclasses.replace(config(opset=19), compile=compile)) as session:
+            np.testing.assert_allclose(session.run(y, {x: X}), WANTED, rtol=1e-5)
+    assert len(compiled) == 1
+
+
+def test_what_was_compiled_of_another_model_is_not_used(
+    graph: tf.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(device, "compiled_model", lambda text, *_: text)
+    x, y = network()
+    with tf.Session(graph=graph, config=dataclasses.replace(config(opset=20), compile="cached")) as session:
+        session.run(y, {x: X})
+    monkeypatch.setattr(device, "_digest", lambda model: b"another version of the exporter")
+    with (
+        tf.Session(graph=graph, config=dataclasses.replace(config(opset=20), compile="cached_only")) as session,
+        pytest.raises(tf.errors.FailedPreconditionError, match="no compiled program"),
+    ):
+        session.run(y, {x: X})

@@ -15,9 +15,11 @@ import pytest
 import timberframe as tf
 from timberframe_conformance.judge import judge_case
 from timberframe_conformance.options import Options
+from timberframe_conformance.reports.environment import environment
 from timberframe_conformance.suites import SUITES
 from timberframe_conformance.target import NoSuchDeviceError, open_target
 from timberframe_core.errors import InvalidArgumentError, NoKernelError
+from timberframe_core.graph.apply import apply_op
 from timberframe_core.ops.definition import registry
 from timberframe_pjrt.settings import settings_of
 
@@ -290,3 +292,38 @@ def test_the_readme_prints_what_it_says(jax: Any) -> None:
     program, printed = re.findall(r"```python\n(.*?)```\s*```\n(.*?)```", text, re.DOTALL)[0]
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stdout == printed, done.stderr
+
+
+def test_reports_have_the_versions_of_jax(jax: Any) -> None:
+    attributes = open_target(Options("pjrt:cpu")).device.attributes
+    packages = environment(attributes.modules)["packages"]
+    assert (packages["jax"], packages["jaxlib"]) == (jax.__version__, jax.lib.__version__)
+    assert attributes.details["jax_default_matmul_precision"] is None
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16])
+def test_functions_of_several_operations_round_half_precision_once(session: tf.Session, dtype: tf.DType) -> None:
+    x = np.linspace(-8, 8, 2001).astype(dtype.as_numpy_dtype)
+    feed = tf.placeholder(dtype, x.shape)
+    got = session.run(tf.nn.softsign(feed), {feed: x})
+    wide = x.astype(np.float64)
+    np.testing.assert_array_equal(got, (wide / (1 + np.abs(wide))).astype(np.float32).astype(x.dtype))
+
+
+def test_shapes_that_do_not_broadcast_are_not_equal(session: tf.Session) -> None:
+    x, y = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [3])
+    ops = [apply_op(op, [x, y], {"incompatible_shape_error": False}) for op in ("Equal", "NotEqual")]
+    assert session.run(ops, {x: np.zeros(2, np.float32), y: np.zeros(3, np.float32)}) == [False, True]
+
+
+def test_powers_of_subnormal_numbers_are_those_of_zero(session: tf.Session) -> None:
+    x, y = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.float32, [3])
+    feeds = {x: np.array([1e-45, -1e-45, 1e-40], np.float32), y: np.array([-0.5, -3.0, 2.0], np.float32)}
+    np.testing.assert_array_equal(session.run(x**y, feeds), np.array([np.inf, -np.inf, 0], np.float32))
+
+
+def test_the_gradient_of_a_sigmoid_overflows_only_where_its_result_does(session: tf.Session) -> None:
+    y, dy = tf.placeholder(tf.float32, [1]), tf.placeholder(tf.float32, [1])
+    feeds = {y: np.array([1.25], np.float32), dy: np.array([3e38], np.float32)}
+    got = session.run(apply_op("SigmoidGrad", [y, dy]), feeds)
+    np.testing.assert_allclose(got, [3e38 * 1.25 * -0.25], rtol=1e-6)

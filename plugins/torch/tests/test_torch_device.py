@@ -16,6 +16,7 @@ import pytest
 import timberframe as tf
 from timberframe_conformance.judge import judge_case
 from timberframe_conformance.options import Options
+from timberframe_conformance.reports.environment import environment
 from timberframe_conformance.suites import SUITES
 from timberframe_conformance.target import NoSuchDeviceError, open_target
 from timberframe_core.errors import InvalidArgumentError, NoKernelError
@@ -197,6 +198,11 @@ def test_switches_of_the_process_are_in_the_attributes(torch: Any) -> None:
     assert details["matmul precision"] == "highest"
     assert details["deterministic"] is False
     assert details["denormals on the CPU"] == "kept"
+
+
+def test_reports_have_torchs_version(torch: Any) -> None:
+    modules = open_target(Options("torch:cpu")).device.attributes.modules
+    assert environment(modules)["packages"]["torch"] == torch.__version__
 
 
 def test_kernels_have_the_sessions_threads_in_every_thread_of_the_process(

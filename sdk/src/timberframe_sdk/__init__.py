@@ -134,4 +134,5 @@ from timberframe_sdk.settings import cache_folder as cache_folder
 from timberframe_sdk.settings import device_count as device_count
 from timberframe_sdk.settings import device_options as device_options
 from timberframe_sdk.settings import memory_limit as memory_limit
+from timberframe_sdk.settings import module_of_file as module_of_file
 from timberframe_sdk.transaction import Transaction as Transaction

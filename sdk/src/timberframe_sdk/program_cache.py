@@ -133,7 +133,8 @@ def not_kept(device: str, cluster: Cluster, cache: ProgramCache) -> FailedPrecon
     """Returns the error of a cluster that is not on disk, where nothing else may run."""
     return FailedPreconditionError(
         f"{device} has no compiled program of the cluster of {len(cluster.nodes)} that begins here, for these shapes, "
-        f"in {cache.folder}, and SessionConfig.compile is 'cached_only'; a run with 'cached' compiles and keeps it"
+        f"in {cache.folder}, and SessionConfig.compile is 'cached_only'; a run with 'cached' compiles it, and keeps it "
+        "where its toolchain can"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import threading
@@ -13,9 +14,10 @@ import numpy as np
 
 from timberframe_core.dtypes import as_dtype
 from timberframe_core.plugin.contracts import Judged
-from timberframe_sdk.scripts import same_array
+from timberframe_sdk.scripts import Draw, same_array
 
 _DTYPES = "dtypes"
+_DRAWS = "draws.txt"
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,19 @@ def recorded_runs(folder: Path) -> list[RecordedRun]:
         given = _load(file.with_suffix(".inputs.npz"))
         found.append(RecordedRun(file.read_bytes(), given, _load(outputs) if outputs.exists() else {}))
     return found
+
+
+def note_draw(folder: Path, draw: Draw) -> None:
+    """Writes numbers that a case draws into a folder."""
+    with (folder / _DRAWS).open("a") as file:
+        file.write(json.dumps(dataclasses.asdict(draw)) + "\n")
+
+
+def recorded_draws(folder: Path) -> list[Draw]:
+    """Returns the numbers that a case drew, each once."""
+    file = folder / _DRAWS
+    lines = file.read_text().splitlines() if file.exists() else []
+    return [Draw(**json.loads(line)) for line in dict.fromkeys(lines)]
 
 
 def judged_run(runs: Sequence[RecordedRun], judged: Sequence[Judged]) -> tuple[RecordedRun, Mapping[str, Judged]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,15 @@ def cache_folder(name: str) -> Path:
     from platformdirs import user_cache_path  # here, since most programs compile nothing
 
     return user_cache_path("timberframe") / name
+
+
+def module_of_file(file: str) -> str:
+    """Returns the top-level module of Python in whose folder a file is; "" where it is in none, or "" is given."""
+    for folder in (Path(p).resolve() for p in sys.path if p):
+        if file and Path(file).is_relative_to(folder):
+            first = Path(file).relative_to(folder).parts[0]
+            return first if first.isidentifier() else ""
+    return ""
 
 
 def device_count(config: Mapping[str, Any], device_type: str, found: int, accelerator: bool = True) -> int:

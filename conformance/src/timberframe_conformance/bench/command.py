@@ -15,7 +15,9 @@ from rich.console import Console
 
 from timberframe_conformance.commands import (
     UsageError,
+    add_device,
     cores,
+    device_options,
     open_device,
     refuse_ignored,
     require_folders,
@@ -49,7 +51,7 @@ CLEARED = "CONFORMANCE_CLEARED"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's options."""
-    parser.add_argument("--device", default="cpu", metavar="NAME", help="default: cpu")
+    add_device(parser, "cpu", " (default: cpu)", judges=False)
     parser.add_argument(
         "--vs",
         metavar="A,B",
@@ -122,11 +124,10 @@ def bench(given: argparse.Namespace, console: Console) -> int:
         _start_again(given.one_core)
     from timberframe_conformance.bench.sides import installed
     from timberframe_conformance.bench.table import Figures, show
-    from timberframe_conformance.options import Options
     from timberframe_conformance.reports.html import bench_html
     from timberframe_conformance.reports.terminal import waiting
 
-    target = open_device(Options(given.device))
+    target = open_device(device_options(given))
     cleared = json.loads(os.environ[CLEARED])
     if given.growth:
         from timberframe_conformance.bench.growth import bench_growth

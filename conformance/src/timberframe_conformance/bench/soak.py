@@ -69,15 +69,14 @@ def growth(found: list[Memory]) -> str | None:
 
 def main() -> int:
     """Runs the soak and prints a line for each part; status 1 where memory grew."""
-    from timberframe_conformance.commands import UsageError, open_device, whole
-    from timberframe_conformance.options import Options
+    from timberframe_conformance.commands import UsageError, add_device, device_options, open_device, whole
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", required=True, metavar="NAME")
+    add_device(parser, judges=False)
     parser.add_argument("--steps", type=whole(PARTS), default=STEPS)
     given = parser.parse_args()
     try:
-        target = open_device(Options(given.device))
+        target = open_device(device_options(given))
     except UsageError as e:
         parser.error(str(e))
     found = []

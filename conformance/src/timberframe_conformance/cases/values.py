@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,13 @@ import numpy as np
 from timberframe_core.dtypes import BY_NAME
 from timberframe_core.ops.definition.formats import FORMATS
 from timberframe_core.ops.definition.samples import Arg
+from timberframe_sdk.scripts import Draw
 
 ORDINARY = {"f": (-4.0, 4.0), "i": (-100.0, 100.0), "u": (0.0, 200.0)}
 """Range of random values where a sample states none, by kind: floating, signed and unsigned integers."""
+
+watchers: list[Callable[[Draw], None]] = []
+"""Called with each array of floating-point numbers before it is drawn."""
 
 
 def make_array(
@@ -78,10 +84,18 @@ def _random(arg: Arg, numpy: np.dtype, rng: np.random.Generator) -> np.ndarray:
         return rng.integers(int(np.ceil(low)), int(np.floor(high)), arg.shape, endpoint=True).astype(numpy)
 
     def drawn() -> Any:
+        _note(rng, low, high, math.prod(arg.shape))
         values = rng.uniform(low, high, arg.shape)
         return np.round(values) if arg.whole else values
 
     return np.asarray(drawn() + 1j * drawn() if numpy.kind == "c" else drawn()).astype(numpy)
+
+
+def _note(rng: np.random.Generator, low: float, high: float, count: int) -> None:
+    """Tells the watchers which numbers are drawn next."""
+    state: Any = rng.bit_generator.state["state"]
+    for watch in watchers:
+        watch(Draw(state["state"], state["inc"], low, high, count))
 
 
 def _distinct(arg: Arg, numpy: np.dtype, rng: np.random.Generator) -> np.ndarray:

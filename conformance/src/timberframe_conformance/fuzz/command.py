@@ -12,7 +12,9 @@ from rich.markup import escape
 
 from timberframe_conformance.commands import (
     UsageError,
+    add_device,
     cache_folder,
+    device_options,
     duration,
     open_device,
     parse_seed,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
     from timberframe_conformance.fuzz.pool import Pool
     from timberframe_conformance.fuzz.session import Outcome
+    from timberframe_conformance.options import Options
     from timberframe_conformance.target import Target
 
 
@@ -40,7 +43,7 @@ SECONDS = 60.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's options."""
-    parser.add_argument("--device", default="cpu", metavar="NAME", help="the device's name, such as acme or acme:1")
+    add_device(parser, "cpu", " (default: cpu)")
     parser.add_argument(
         "--family", default="", metavar="A,B", help="only these families of programs (default: graphs, and some of all)"
     )
@@ -61,7 +64,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--timeout", type=duration, default=60.0, metavar="S", help="seconds for one program")
     parser.add_argument("--jobs", type=whole(1), metavar="N", help="worker processes (default: one a core)")
-    parser.add_argument("--profile", default="", metavar="FILE", help="what the vendor declares, and waivers (TOML)")
     parser.add_argument("--mutant", default="", metavar="NAME", help="put a known bug into the framework first")
     parser.set_defaults(command=fuzz)
 
@@ -73,14 +75,14 @@ def fuzz(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.fuzz.judge import ORACLES
     from timberframe_conformance.fuzz.session import Session
     from timberframe_conformance.fuzz.worker import Task
-    from timberframe_conformance.options import Options
     from timberframe_conformance.reports.terminal import waiting
 
     _check(given)
     oracles = select(given.oracles, ORACLES, "oracle")
-    target = open_device(Options(given.device, profile=given.profile))
+    options = device_options(given)
+    target = open_device(options)
     if given.replay:
-        return _replay(given, console)
+        return _replay(given, options, console)
     names = families.chosen(given, target.device.type == "CPU")
     seed = parse_seed(given.seed) if given.seed else random_seed()
     failures = families.run(given, names, seed, target.spec, console)
@@ -91,7 +93,7 @@ def fuzz(given: argparse.Namespace, console: Console) -> int:
     end = 1 << 62 if given.programs is None else given.programs
     task = Task(
         given.device, seed, "", end=end, seconds=seconds, timeout=given.timeout, oracles=oracles, mutant=given.mutant,
-        vs=given.vs, ops=pool.ops, profile=given.profile,
+        vs=given.vs, ops=pool.ops, profile=options.profile, settings=options.settings,
     )  # fmt: skip
     store = Store(given.store or cache_folder("fuzz"), given.device)
     writable("--store", store.folder)
@@ -137,7 +139,7 @@ def _check(given: argparse.Namespace) -> None:
         raise UsageError("oracle tensorflow needs --vs tensorflow")
 
 
-def _replay(given: argparse.Namespace, console: Console) -> int:
+def _replay(given: argparse.Namespace, options: Options, console: Console) -> int:
     """Judges a stored failure by the oracle that found it; status 1 if it still fails."""
     from timberframe_conformance.fuzz.findings import Finding
     from timberframe_conformance.fuzz.session import replay
@@ -148,7 +150,9 @@ def _replay(given: argparse.Namespace, console: Console) -> int:
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise UsageError(f"--replay {given.replay}: {e}; a finding's .json is required") from e
     mutant = given.mutant or finding.mutant
-    task = Task(given.device, finding.seed, "", mutant=mutant, vs=given.vs, profile=given.profile)
+    task = Task(
+        given.device, finding.seed, "", mutant=mutant, vs=given.vs, profile=options.profile, settings=options.settings
+    )
     oracle, message = replay(finding, task, given.timeout)
     with_mutant = f" with mutant {mutant}" if mutant else ""
     text = f"FAILED {oracle}: {message}{with_mutant}" if oracle else f"{finding.oracle}: passes{with_mutant}"

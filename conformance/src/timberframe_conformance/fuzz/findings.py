@@ -6,17 +6,22 @@ import dataclasses
 import hashlib
 import json
 import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 from timberframe_conformance.fuzz.program import Program, from_json, to_json
 from timberframe_conformance.fuzz.script import script
+from timberframe_conformance.options import Options, device_arguments
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A program that fails. oracle: which one failed, or `build`, `run`, `crash`, `timeout`. seed, number: with which
-    it was drawn. mutant: the known bug that was put into the framework."""
+    """A program that fails.
+
+    oracle: which one failed, or `build`, `run`, `crash`, `timeout`. seed, number: with which it was drawn. mutant: the
+    known bug that was put into the framework. settings, profile: of the device, as of a run.
+    """
 
     program: Program
     oracle: str
@@ -25,6 +30,8 @@ class Finding:
     seed: int = 0
     number: int = 0
     mutant: str = ""
+    settings: tuple[tuple[str, str], ...] = ()
+    profile: str = ""
 
     @property
     def kind(self) -> str:
@@ -49,15 +56,17 @@ class Finding:
     @staticmethod
     def from_json(text: str) -> Finding:
         data = json.loads(text)
-        return Finding(**{**data, "program": from_json(json.dumps(data["program"]))})
+        settings = tuple((name, value) for name, value in data.get("settings", ()))  # none in failures of before
+        return Finding(**{**data, "program": from_json(json.dumps(data["program"])), "settings": settings})
 
     def script(self, spec: str) -> str:
         """Returns a script that shows the failure and exits with status 1 for as long as
         there is one; see `script.py`.
         """
         mutant = f" --mutant {self.mutant}" if self.mutant else ""
-        arguments = ["fuzz", f"--device={self.device}", *(["--vs=tensorflow"] if self.oracle == "tensorflow" else [])]
-        command = f"conformance {' '.join(arguments)}"
+        device = device_arguments(Options(self.device, profile=self.profile, settings=self.settings))
+        arguments = ["fuzz", *device, *(["--vs=tensorflow"] if self.oracle == "tensorflow" else [])]
+        command = f"conformance {shlex.join(arguments)}"
         title = (
             f"{self.oracle}: {self.message}\n\nFound by `{command} --seed {self.seed}{mutant}`, program {self.number}."
             f"\n\n`{command} --replay {self.name}.json`, in this file's folder, lets the oracle judge it again."

@@ -20,7 +20,7 @@ from timberframe_conformance.commands import shortened
 from timberframe_conformance.fuzz.findings import Finding, Store, regressions
 from timberframe_conformance.fuzz.program import Program
 from timberframe_conformance.fuzz.shrink import shrink
-from timberframe_conformance.fuzz.worker import MARK, Task, read_current
+from timberframe_conformance.fuzz.worker import MARK, Task, finding_of, read_current
 from timberframe_conformance.isolation.journal import read_trace
 
 Report = Callable[[str], None]
@@ -193,7 +193,7 @@ class Session:
         number, program = current
         oracle, message = _cause(status, folder)
         (folder / "current.json").unlink()
-        found = Finding(program, oracle, message, task.device, task.seed, number, task.mutant)
+        found = finding_of(task, program, oracle, message, number)
         if task.replay:
             self._replayed(k, Path(task.replay[0]), (oracle, message))
         else:

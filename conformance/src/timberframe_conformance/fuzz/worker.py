@@ -44,6 +44,7 @@ class Task:
     the path of a single program to judge in place of all that. known: causes of findings that are reported already.
     mutant: a known bug to put into the framework. vs: another system that runs the same programs. ops: of the
     device's kernels only those of these ops are drawn, all if empty. profile: the path of the device's.
+    settings: the device's options, by name.
     """
 
     device: str
@@ -63,6 +64,7 @@ class Task:
     vs: str = ""
     ops: tuple[str, ...] = ()
     profile: str = ""
+    settings: tuple[tuple[str, str], ...] = ()
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self))
@@ -72,7 +74,15 @@ class Task:
         data = json.loads(text)
         for name in ("oracles", "replay", "known", "ops"):
             data[name] = tuple(data[name])
+        data["settings"] = tuple((name, value) for name, value in data["settings"])
         return Task(**data)
+
+
+def finding_of(task: Task, program: Program, oracle: str, message: str, number: int) -> Finding:
+    """Returns a failure of a program that was drawn for a task."""
+    return Finding(
+        program, oracle, message, task.device, task.seed, number, task.mutant, task.settings, task.profile
+    )  # fmt: skip
 
 
 class Worker:
@@ -80,7 +90,7 @@ class Worker:
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.target = open_target(Options(task.device, profile=task.profile))
+        self.target = open_target(Options(task.device, profile=task.profile, settings=task.settings))
         self.host = _host(self.target)
         self.folder = Path(task.folder)
         self.oracles = self._oracles()
@@ -111,8 +121,7 @@ class Worker:
             counts = {"compared": dict(verdict.compared), "on_device": verdict.on_device}
             self._report(number=number, invalid=verdict.invalid, **counts)
             if verdict.failure is not None:
-                found = Finding(program, *verdict.failure, self.task.device, self.task.seed, number, self.task.mutant)
-                self._found(found)
+                self._found(finding_of(self.task, program, *verdict.failure, number))
             number += self.task.step
 
     def _chosen(self, number: int) -> list[str]:

@@ -13,8 +13,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from timberframe_conformance.commands import (
+    add_device,
     cache_folder,
     cores,
+    device_options,
     duration,
     open_device,
     parse_seed,
@@ -37,7 +39,7 @@ LEAST_MEMORY = 16
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's options."""
-    parser.add_argument("--device", default="", metavar="NAME", help="device that runs the graphs (default: the best)")
+    add_device(parser, "", ": runs the graphs (default: the best)", judges=False)
     parser.add_argument("--count", type=whole(1), default=5000, metavar="N", help="how many files (default: 5000)")
     parser.add_argument("--seconds", type=duration, metavar="S", help="start no further file after this time")
     parser.add_argument(
@@ -61,13 +63,15 @@ def hostile(given: argparse.Namespace, console: Console) -> int:
     from timberframe_conformance.hostile.formats import FORMATS
     from timberframe_conformance.hostile.kinds import Limits
     from timberframe_conformance.hostile.run import run_files, tasks_of
-    from timberframe_conformance.options import Options
     from timberframe_conformance.reports.terminal import waiting
 
     formats = select(given.format, FORMATS, "format") or tuple(FORMATS)
     seed = parse_seed(given.seed or ("commit" if commit_number() else str(random_seed())))
-    kind = open_device(Options(given.device)).device.type if given.device else ""
-    limits = Limits(seconds=given.timeout, memory=given.memory << 20, device_type=kind)
+    target = open_device(options) if (options := device_options(given)).device else None
+    limits = Limits(
+        seconds=given.timeout, memory=given.memory << 20, device_type=target.device.type if target else "",
+        config=target.config if target else {},
+    )  # fmt: skip
     folder = writable("--store", given.store or cache_folder("hostile"))
     jobs, start = given.jobs or cores(), time.monotonic()
     stored = list(findings.stored(folder))

@@ -36,13 +36,14 @@ def use_graph(graph: Any, rng: random.Random, limits: Limits) -> None:
 
 def session_config(limits: Limits) -> Any:
     """Returns a session on the device under test, and on the host's if that does not hold all, with limited memory."""
-    found = {d.type: d for d in devices_for(tf.SessionConfig())}
+    found = {d.type: d for d in devices_for(tf.SessionConfig(**limits.config))}
     wanted = limits.device_type or next(iter(found), "")
     lacks = not found[wanted].host_memory or bool(limits.device_type and found[wanted].attributes.dtypes)
     used = {kind for kind, d in found.items() if kind == wanted or (d.host_memory and lacks)}
+    counts = {**limits.config.get("device_count", {}), **dict.fromkeys(found.keys() - used, 0)}
     return tf.SessionConfig(
+        **{**limits.config, "device_count": counts},
         memory_limit=dict.fromkeys(used, limits.memory),
-        device_count=dict.fromkeys(found.keys() - used, 0),
         allow_soft_placement=True,
     )
 

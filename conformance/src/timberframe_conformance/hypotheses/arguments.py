@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from timberframe_conformance.case import CaseFailedError, WrongShapeError
+from timberframe_conformance.cluster import output_shapes
 from timberframe_conformance.hypotheses.wrong import Hypothesis, Wrong
 from timberframe_core.ops.definition.formats import FORMATS
+from timberframe_core.ops.definition.opdef import OpDef
 from timberframe_core.ops.definition.signature import AttrDef
 
 
@@ -38,6 +41,24 @@ def _others(attr: AttrDef, value: Any) -> Iterator[Any]:
             yield attr.default
         if isinstance(value, tuple) and any(v != 1 for v in value):
             yield (1,) * len(value)
+
+
+def shape_explained(
+    error: WrongShapeError, op: OpDef, attrs: Mapping[str, Any], inputs: Sequence[np.ndarray]
+) -> CaseFailedError:
+    """Returns an error on the shape of an output, with the attr that gives this shape when it is read as another value.
+
+    op, attrs, inputs: of the call.
+    """
+    for attr in op.attrs.values():
+        for value in _others(attr, attrs.get(attr.name)):
+            try:
+                shape, _ = output_shapes(op, {**attrs, attr.name: value}, inputs)[error.number]
+            except Exception:  # a shape function may raise anything for what the op does not take
+                continue
+            if shape == error.shape:
+                return CaseFailedError(f"{error}; with {attr.name}={value} it would have this shape")
+    return error
 
 
 def input_left_out(wrong: Wrong) -> Iterator[str]:
@@ -73,6 +94,36 @@ def input_transposed(wrong: Wrong) -> Iterator[str]:
                     yield f"equals the result with input {i} {words}"
 
 
+def end_left_out(wrong: Wrong) -> Iterator[str]:
+    """Recognizes a loop by blocks that leaves out what does not fill the last one."""
+    for i, x in enumerate(wrong.inputs):
+        for axis in range(x.ndim if x.dtype.name in FORMATS else 0):
+            size = x.shape[axis]
+            for count in sorted({size % block for block in _BLOCKS} - {0, size}):
+                rest = np.array(x)
+                rest[(slice(None),) * axis + (slice(size - count, None),)] = 0
+                if wrong.equals(wrong.result_of(inputs=[rest if k == i else y for k, y in enumerate(wrong.inputs)])):
+                    yield f"equals the result without the last {count} of {size} of input {i} along dimension {axis}"
+
+
+_BLOCKS = (2, 4, 8, 16)
+"""Elements that kernels take at once."""
+
+
+def nan_passed_over(wrong: Wrong) -> Iterator[str]:
+    """Recognizes a reduction that leaves out NaN, as if it were another number."""
+    nan = [np.isnan(x) if x.dtype.name in FORMATS and x.dtype.kind != "c" else None for x in wrong.inputs]
+    if not any(mask is not None and mask.any() for mask in nan):
+        return
+    for number in (-np.inf, np.inf, 0.0):
+        rest = [
+            x if mask is None else np.where(mask, x.dtype.type(number), x)
+            for x, mask in zip(wrong.inputs, nan, strict=True)
+        ]
+        if wrong.equals(wrong.result_of(inputs=rest)):
+            yield f"equals the result with {number} in place of NaN, which is passed over"
+
+
 def node_left_out(wrong: Wrong) -> Iterator[str]:
     """Recognizes one of several nodes that was not computed."""
     for words, candidate in wrong.candidates():
@@ -80,4 +131,12 @@ def node_left_out(wrong: Wrong) -> Iterator[str]:
             yield f"equals {words}"
 
 
-HYPOTHESES: tuple[Hypothesis, ...] = (node_left_out, another_attr, input_left_out, inputs_exchanged, input_transposed)
+HYPOTHESES: tuple[Hypothesis, ...] = (
+    node_left_out,
+    another_attr,
+    input_left_out,
+    inputs_exchanged,
+    input_transposed,
+    nan_passed_over,
+    end_left_out,
+)

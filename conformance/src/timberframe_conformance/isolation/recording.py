@@ -10,17 +10,20 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from timberframe_conformance.case import Case
+from timberframe_conformance.cases import values
 from timberframe_conformance.isolation.child import last_line
 from timberframe_conformance.options import Options
 from timberframe_conformance.tolerance import compare
 from timberframe_conformance.tolerance.rounding import round_to
 from timberframe_sdk import Judged
+from timberframe_sdk.recording import note_draw
 
 if TYPE_CHECKING:
     from timberframe_conformance.target import Target
@@ -100,6 +103,7 @@ def main(options_text: str, case_id: str, folder: str) -> None:
     target = open_device(options)
     case = find_case(target, case_id, options)
     target.device.record(folder)
+    values.watchers.append(partial(note_draw, Path(folder)))
     with watched() as found:
         result = judge_case(case, target)
     if found:

@@ -12,6 +12,8 @@ from rich.markup import escape
 
 from timberframe_conformance.commands import (
     UsageError,
+    add_device,
+    device_options,
     open_device,
     parse_share,
     refuse_ignored,
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's options."""
-    parser.add_argument("--device", default="", metavar="NAME", help="whose kernels get the bugs (default: the best)")
+    add_device(parser, "", ": whose kernels get the bugs (default: the best)")
     parser.add_argument("--list", action="store_true", help="print the selected mutants")
     parser.add_argument("--name", default="", metavar="A,B", help="only these mutants")
     parser.add_argument(
@@ -47,7 +49,6 @@ def mutants(given: argparse.Namespace, console: Console) -> int:
     """Runs the mutants; status 0 when each is noticed as it should be."""
     from timberframe_conformance.mutants.catalogue import MUTANTS
     from timberframe_conformance.mutants.prove import prove
-    from timberframe_conformance.options import Options
     from timberframe_conformance.reports.terminal import waiting
 
     if given.list:
@@ -62,19 +63,19 @@ def mutants(given: argparse.Namespace, console: Console) -> int:
                 bug = FRAMEWORK_MUTANTS[name]
                 console.print(f"{bug.name}: {bug.what}", highlight=False)
             return 0
-        return prove_framework(given.device or _best_device(), given.name, console)
+        return prove_framework(device_options(given, _best_device()), given.name, console)
     if given.lazy:
         refuse_ignored(given, ("name", "changed", "soak"), "with --lazy")
         from timberframe_conformance.mutants.prove_lazy import print_lazy, report_lazy
 
-        return print_lazy(console) if given.list else report_lazy(given.device, given.share, console)
+        return print_lazy(console) if given.list else report_lazy(device_options(given), given.share, console)
     names = _selected(given, [n for n, m in MUTANTS.items() if m.fits(given.device) and m.soak == given.soak])
     if given.list:
         for m in map(MUTANTS.__getitem__, names):
             console.print(f"{m.name}: {m.subject}{m.what} ({m.found_by})", highlight=False)
         return 0
     start = time.perf_counter()
-    options = Options(given.device or _best_device())
+    options = device_options(given, _best_device())
     target = open_device(options)
     proofs: list[Proof] = []
     with waiting(console, len(names)) as update:

@@ -90,13 +90,14 @@ def print_lazy(console: Console) -> int:
     return 0
 
 
-def report_lazy(device: str, share: str, console: Console) -> int:
+def report_lazy(options: Options, share: str, console: Console) -> int:
     """Plants lazy kernels into each op of a share; status 0 when none is missed, and those excused are the listed ones.
 
-    device: whose kernels they replace; that of the references, which the list of exceptions is of, by default.
+    options: of the device whose kernels they replace; that of the references, which the list of exceptions is of,
+    where they name none.
     """
     start = time.perf_counter()
-    target = open_device(Options(device or REFERENCE))
+    target = open_device(options if options.device else Options(REFERENCE))
     of_share = parse_share(share) if share else (0, 1)
     ops = [op for op in registry.all_ops() if in_share(op.name, of_share)]
     findings = list[Finding]()
@@ -104,7 +105,7 @@ def report_lazy(device: str, share: str, console: Console) -> int:
         findings.append(finding)
         if finding.is_missed:
             console.print(f"[red]missed[/]  {escape(str(finding))}", highlight=False)
-    wrong = [] if device else list(differs_from_list(findings, {op.name for op in ops}))
+    wrong = [] if options.device else list(differs_from_list(findings, {op.name for op in ops}))
     for text in wrong:
         console.print(f"[red]{escape(text)}[/]", highlight=False)
     excused = [f for f in findings if f.is_exception and not f.is_missed]

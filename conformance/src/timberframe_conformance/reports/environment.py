@@ -7,10 +7,12 @@ import hashlib
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 import timberframe_conformance
 from timberframe_conformance.commit import commit_number
@@ -31,18 +33,18 @@ PACKAGES = (
     "pytest",
     "pytest-xdist",
 )
+_VARIABLES = (
+    "OPENBLAS_", "MKL_", "OMP_", "NVPL_", "ONEDNN_", "DNNL_", "XLA_", "JAX_", "TORCH_", "PYTORCH_", "ORT_",
+    "NVIDIA_TF32_", "TIMBERFRAME_",
+)  # fmt: skip
+"""What the names of variables begin with that change how numerical libraries behave."""
 
 
-def environment() -> dict[str, Any]:
-    """Returns the run's environment: machine, versions, and the variables that change how
-    numerical libraries behave.
+def environment(modules: Sequence[str] = ()) -> dict[str, Any]:
+    """Returns the run's environment: machine, versions, and what changes how numerical libraries behave.
+
+    modules: of Python, what the device computes with.
     """
-    versions = {}
-    for name in PACKAGES:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
@@ -50,13 +52,27 @@ def environment() -> dict[str, Any]:
         "machine": platform.machine(),
         "processor": processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "packages": versions,
+        "packages": package_versions(modules),
         "plugins": plugin_versions(),
         **sources(),
         "variables": numerical_variables(),
+        "subnormals": "kept" if np.float32(1e-40) * np.float32(1) else "flushed",  # libraries switch the process
         "plugins_left_out": plugins_left_out(),
         "unanswered": dict(unanswered()),
     }
+
+
+def package_versions(modules: Sequence[str] = ()) -> dict[str, str]:
+    """Returns the versions of the packages that the suite is made of, and of those that these modules are of."""
+    found = packages_distributions() if modules else {}  # reads the files of all packages, which takes a while
+    names = [*PACKAGES, *(name for module in modules for name in found.get(module.partition(".")[0], ()))]
+    versions = {}
+    for name in dict.fromkeys(names):
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return versions
 
 
 def sources() -> dict[str, Any]:
@@ -99,8 +115,7 @@ def plugins_left_out() -> Mapping[str, str]:
 
 def numerical_variables() -> Mapping[str, str]:
     """Returns the variables set that change how numerical libraries behave."""
-    prefixes = ("OPENBLAS_", "MKL_", "OMP_", "NVPL_", "ONEDNN_", "TIMBERFRAME_")
-    return {k: v for k, v in sorted(os.environ.items()) if k.startswith(prefixes)}
+    return {k: v for k, v in sorted(os.environ.items()) if k.startswith(_VARIABLES)}
 
 
 def processor() -> str:

@@ -170,9 +170,10 @@ def head(run: Run) -> dict[str, Any]:
     """Returns what a run says besides its cases."""
     return {
         "device": run.device, "environment": run.environment, "suite_version": run.suite_version,
-        "seconds": round(run.seconds, 1), "partial": run.partial, "counts": run.counts, "count": len(run.results),
-        "reached": run.levels(), "profile": run.profile, "remarks": profile_remarks(run),
-        "left": left_to_the_host(run), "fallback": by_fallback(run.results), "idle": list(run.idle),
+        "seconds": round(run.seconds, 1), "partial": run.partial, "not_run": run.not_run,
+        "counts": run.counts, "count": len(run.results), "reached": run.levels(), "profile": run.profile,
+        "remarks": profile_remarks(run), "left": left_to_the_host(run), "fallback": by_fallback(run.results),
+        "idle": list(run.idle),
     }  # fmt: skip
 
 

@@ -25,7 +25,8 @@ class Run:
     """All results of a run.
 
     missing: for each level, the ops that are not declared. level: the highest that was run. profile: what the device's
-    profile declares. idle: suites that have no case for this device.
+    profile declares. idle: suites that have no case for this device. not_run: cases without a result, since the user
+    stopped the run.
     """
 
     device: dict[str, Any]
@@ -38,6 +39,7 @@ class Run:
     level: str = LEVELS[-1]
     profile: dict[str, Any] = field(default_factory=dict)
     idle: Sequence[str] = ()
+    not_run: int = 0
 
     @property
     def counts(self) -> dict[str, int]:
@@ -82,6 +84,7 @@ class Run:
                 "cases": len(self.results),
                 "seconds": round(self.seconds, 2),
                 "partial": self.partial,
+                "not_run": self.not_run,
                 "level": self.level,
             },
             "levels": self.levels(),
@@ -148,6 +151,7 @@ def as_run(data: Any, path: Path) -> Run:
     return Run(
         data["device"], data["environment"], results, summary["seconds"], missing, summary["partial"],
         data.get("suite_version", ""), summary.get("level", LEVELS[-1]), data.get("profile", {}), data.get("idle", ()),
+        summary.get("not_run", 0),
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from timberframe_conformance.case import FAILING, VERDICTS, Result
 from timberframe_conformance.reports.summary import Run, by_fallback, failing, left_to_the_host, profile_remarks
+from timberframe_core.wording import counted
 
 STYLES = {
     "pass": "green",
@@ -127,6 +128,10 @@ def summary(console: Console, run: Run) -> None:
         console.print(f"left to the host: {', '.join(ops)}: {escape(reason)}", highlight=False)
     if run.idle:
         console.print(f"no case for this device: {', '.join(run.idle)}", highlight=False)
+    if run.not_run:
+        console.print(
+            f"[red]stopped: {counted(run.not_run, 'case')} not run; the report is partial[/]", highlight=False
+        )
     counts = ", ".join(f"{n} {v}" for v, n in run.counts.items() if n)
     style = "red" if run.failed else "green"
     console.print(

@@ -15,8 +15,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from timberframe_conformance.case import CaseFailedError, Measured, WrongValuesError
+from timberframe_conformance.case import CaseFailedError, Measured, WrongShapeError, WrongValuesError
 from timberframe_conformance.hypotheses import explained
+from timberframe_conformance.hypotheses.arguments import shape_explained
 from timberframe_conformance.hypotheses.wrong import Wrong
 from timberframe_conformance.tolerance.declared import current, in_force
 from timberframe_conformance.tolerance.limits import allowed_error, is_exact
@@ -132,7 +133,10 @@ def _check(
         expected = true_outputs(op, attrs, inputs)
     else:
         expected = evaluate(op, attrs, inputs)
-    check_form(op, got, expected, dtypes)
+    try:
+        check_form(op, got, expected, dtypes)
+    except WrongShapeError as wrong_shape:
+        raise shape_explained(wrong_shape, op, attrs, inputs) from None
     if isinstance(op.accuracy, Residual):
         return check_laws(op.accuracy, attrs, inputs, got, dtypes)
     allowed = allowed_error(op, attrs, inputs, expected, dtypes)
@@ -199,7 +203,8 @@ def check_form(op: OpDef, got: Sequence[Any], expected: Sequence[np.ndarray], dt
         if array.dtype != t and not (t.hasobject and array.dtype.kind in "OSU"):
             raise CaseFailedError(f"output {i} has dtype {array.dtype}; it must be {t}")
         if array.shape != e.shape:
-            raise CaseFailedError(f"output {i} has shape {list(array.shape)}; it must be {list(e.shape)}")
+            message = f"output {i} has shape {list(array.shape)}; it must be {list(e.shape)}"
+            raise WrongShapeError(message, i, array.shape)
 
 
 def compare(got: np.ndarray, expected: np.ndarray, dtype: np.dtype, allowed: np.ndarray) -> Errors:

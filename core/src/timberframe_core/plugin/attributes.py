@@ -14,7 +14,8 @@ class DeviceAttributes:
     unsupported_ops: ops that have no kernel on purpose, with the reason, which errors and reports show. variants:
     device options and the values that they take on this machine, such as ``{"isa": ("scalar", "avx2")}``: conformance
     runs the device with each. details: what else reports show, the values in use of these options included.
-    slow_compile: `compile` takes long, so that constants are computed on the host.
+    slow_compile: `compile` takes long, so that constants are computed on the host. modules: of Python, what the device
+    computes with, such as ``("jax", "jaxlib")``: reports have the versions of the packages that they are of.
     """
 
     memory: int
@@ -26,3 +27,4 @@ class DeviceAttributes:
     variants: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
     slow_compile: bool = False
+    modules: Sequence[str] = ()

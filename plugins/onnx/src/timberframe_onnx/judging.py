@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import onnx
 
 from timberframe_conformance.case import Case, CaseFailedError, Measured, NotApplicableError, UnsupportedError
+from timberframe_conformance.options import Options
 from timberframe_conformance.repro import case_script
 from timberframe_core.errors import NoKernelError
 from timberframe_onnx import suite
@@ -87,7 +88,7 @@ def _script(test: suite.Case, device: str, spec: str) -> str:
     """Returns a script that runs a test: one of a node needs nothing but this package and ONNX."""
     if test.family != "Node":
         types = ",".join(test.dtypes) or "-"
-        return case_script(f"{SUITE}/{SUITE}:{test.op}/{types}/{test.name}", device)
+        return case_script(f"{SUITE}/{SUITE}:{test.op}/{types}/{test.name}", Options(device))
     return _NODE_SCRIPT.format(name=test.name, spec=spec)
 
 

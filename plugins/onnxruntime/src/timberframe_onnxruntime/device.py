@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,11 +12,22 @@ import numpy as np
 import onnx
 import onnxruntime
 
+from timberframe_core.errors import FailedPreconditionError
 from timberframe_onnxruntime.checks import BeginCheck, IndexCheck, value_checks
 from timberframe_onnxruntime.model import DTYPES, ClusterModel, refusal, weights_of, write_model
 from timberframe_onnxruntime.providers import Provider, find_provider
 from timberframe_onnxruntime.script import write_script
-from timberframe_onnxruntime.sessions import NotTakenError, assigned_elsewhere, error_of, open_session, told, versioned
+from timberframe_onnxruntime.sessions import (
+    SWITCHES,
+    NotTakenError,
+    assigned_elsewhere,
+    compiled_model,
+    error_of,
+    open_compiled,
+    open_session,
+    told,
+    versioned,
+)
 from timberframe_onnxruntime.settings import TYPE, Settings, settings_of
 from timberframe_sdk import (
     HARDWARE,
@@ -29,9 +41,11 @@ from timberframe_sdk import (
     Program,
     device_count,
     memory_limit,
+    module_of_file,
     note_fallback,
+    program_cache,
 )
-from timberframe_sdk.recording import Recorder, judged_run, recorded_runs
+from timberframe_sdk.recording import Recorder, judged_run, recorded_draws, recorded_runs
 
 MEMORY = 1 << 32
 """Bytes that a device may use where the session sets no limit: ONNX Runtime does not say what a provider has."""
@@ -73,9 +87,10 @@ class OrtDevice(CompilerDevice):
                 HARDWARE: settings.hardware,
                 "opset": settings.opset, "weights": settings.weights, "optimization": settings.optimization,
                 "fallback": settings.fallback, "library": provider.library, "onnx": onnx.__version__,
-                **settings.provider_options,
+                "threads": settings.threads, **SWITCHES, **settings.provider_options,
             },
             slow_compile=True,
+            modules=("onnxruntime", "onnx", *filter(None, [module_of_file(provider.library)])),
         )  # fmt: skip
 
     def supports(self, node: KernelNode) -> str | None:
@@ -83,14 +98,38 @@ class OrtDevice(CompilerDevice):
         return refusal(node)
 
     def build(self, function: ClusterFunction) -> Program:
-        """Returns a session as a program; NotTakenError where the provider refuses it."""
+        """Returns a session as a program; NotTakenError where the provider refuses it.
+
+        What the provider compiled is kept on disk where that is wanted, and the provider makes nodes `EPContext` of it.
+        """
         model, checks = write_model(function, self.settings.opset), value_checks(function)
-        run: Run
         if self.settings.weights == "initializers" and (weights := weights_of(model.proto)):
-            run = BakedProgram(self, model, weights).run
-        else:
-            run = ModelProgram(self, model, model.proto, model.inputs).run
-        return Program(partial(_checked, checks, run) if checks else run)
+            return _program(checks, BakedProgram(self, model, weights).run)
+        text = None
+        if self.cache is not None:
+            text = compiled_model(model.proto.SerializeToString(), self.provider, self.settings)
+        if text is None:
+            return _program(checks, ModelProgram(self, model, model.proto, model.inputs).run)
+        kept = _digest(model) + text
+        return _program(checks, ModelProgram(self, model, model.proto, model.inputs, text).run, lambda: kept)
+
+    def load(self, function: ClusterFunction, data: bytes) -> Program:
+        """See CompilerDevice; FailedPreconditionError where the cluster is written as another model now."""
+        model = write_model(function, self.settings.opset)
+        digest = _digest(model)
+        if not data.startswith(digest):
+            raise FailedPreconditionError(f"device {self.spec}: it was made of another model; the same is required")
+        text = data[len(digest) :]
+        return _program(
+            value_checks(function), ModelProgram(self, model, model.proto, model.inputs, text).run, lambda: data
+        )
+
+    def identity(self) -> list[str]:
+        """Returns what programs depend on besides their clusters."""
+        library = self.provider.library
+        built = str(Path(library).stat().st_mtime_ns) if library else ""
+        settings = [repr(sorted(self.attributes.details.items())), str(self.settings.device_index)]
+        return [self.provider.name, self.attributes.driver, built, *settings]
 
     def upload(self, x: np.ndarray) -> np.ndarray:
         """Returns a copy; ONNX Runtime reads arrays whose elements are in order."""
@@ -108,7 +147,10 @@ class OrtDevice(CompilerDevice):
     def script(self, folder: str, title: str, judged: Sequence[Judged]) -> str:
         """Returns a program of onnxruntime, onnx and numpy; see Device."""
         runs = recorded_runs(Path(folder))
-        return write_script(*judged_run(runs, judged), title, self.provider, self.settings) if runs else ""
+        if not runs:
+            return ""
+        draws = recorded_draws(Path(folder))
+        return write_script(*judged_run(runs, judged), title, self.provider, self.settings, draws)
 
     def error(self, e: Exception) -> OpError:
         """See CompilerDevice."""
@@ -117,14 +159,27 @@ class OrtDevice(CompilerDevice):
 
 
 class ModelProgram:
-    """A session for a model. fed: the names of its inputs, in the order of the arrays that `run` gets."""
+    """A session for a model. fed: the names of its inputs, in the order of the arrays that `run` gets.
 
-    def __init__(self, device: OrtDevice, model: ClusterModel, proto: onnx.ModelProto, fed: Sequence[str]) -> None:
+    compiled: the model that the provider made of it, if any.
+    """
+
+    def __init__(
+        self,
+        device: OrtDevice,
+        model: ClusterModel,
+        proto: onnx.ModelProto,
+        fed: Sequence[str],
+        compiled: bytes | None = None,
+    ) -> None:
         self.device, self.text = device, proto.SerializeToString()
         self.model, self.fed, self.outputs = model, fed, list(model.outputs)
         if device.recorder is not None:  # the session may end the process
             device.recorder.begin(self.text, {i.name: _zeros(i.type.tensor_type) for i in proto.graph.input})
-        self.session = open_session(model, proto, device.provider, device.settings)
+        if compiled is None:
+            self.session = open_session(model, proto, device.provider, device.settings)
+        else:
+            self.session = open_compiled(compiled, device.provider, device.settings)
         self.elsewhere = [(model.op_of(node), by) for _, by, node in assigned_elsewhere(self.session, device.provider)]
 
     def run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -188,6 +243,16 @@ class BakedProgram:
         return proto
 
 
+def _program(checks: Sequence[IndexCheck | BeginCheck], run: Run, save: Callable[[], bytes] | None = None) -> Program:
+    """Returns a program whose parameters are looked at before it runs, where its nodes demand that."""
+    return Program(partial(_checked, checks, run) if checks else run, save=save)
+
+
+def _digest(model: ClusterModel) -> bytes:
+    """Returns what identifies a model: another version of what writes them may write another one of a cluster."""
+    return hashlib.sha256(model.proto.SerializeToString(deterministic=True)).digest()
+
+
 def _checked(checks: Sequence[IndexCheck | BeginCheck], run: Run, arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
     """Returns what a program gives whose parameters are as its nodes demand."""
     for check in checks:
@@ -205,4 +270,7 @@ def devices(config: Mapping[str, Any]) -> list[OrtDevice]:
     settings = settings_of(config)
     provider = find_provider(settings.hardware, settings.library, settings.device_index)
     limit = memory_limit(config, TYPE, MEMORY)
-    return [OrtDevice(i, provider, settings, limit) for i in range(device_count(config, TYPE, 1))]
+    made = [OrtDevice(i, provider, settings, limit) for i in range(device_count(config, TYPE, 1))]
+    for device in made:
+        device.cache = program_cache(config, "ort", device.identity())
+    return made

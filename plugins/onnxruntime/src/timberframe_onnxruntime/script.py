@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import onnx
@@ -18,8 +18,10 @@ from timberframe_sdk import Judged
 from timberframe_sdk.recording import RecordedRun
 from timberframe_sdk.scripts import (
     COMPARISON,
+    DRAWING,
     PACKING,
     UNPACK,
+    Draw,
     array_text,
     entries,
     judged_entries,
@@ -32,7 +34,12 @@ MOST_NODES = 40
 
 
 def write_script(
-    run: RecordedRun, judged: Mapping[str, Judged], title: str, provider: Provider, settings: Settings
+    run: RecordedRun,
+    judged: Mapping[str, Judged],
+    title: str,
+    provider: Provider,
+    settings: Settings,
+    draws: Sequence[Draw] = (),
 ) -> str:
     """Returns the program: it runs the model on the provider, and ends with status 1 as long as the outputs are wrong.
 
@@ -48,8 +55,9 @@ def write_script(
         f'Needs onnxruntime, onnx and numpy. {_status(judged)}\n"""\n',
         _IMPORTS,
         UNPACK,
-        f"model = {_model(proto)}",
-        f"feeds = {entries({name: array_text(x) for name, x in run.inputs.items()})}",
+        DRAWING,
+        f"model = {_model(proto, draws)}",
+        f"feeds = {entries({name: array_text(x, draws) for name, x in run.inputs.items()})}",
         judged_entries(judged),
         _session(provider, settings),
         _RUN + COMPARISON,
@@ -125,7 +133,7 @@ def _session(provider: Provider, settings: Settings) -> str:
     return "\n".join(lines)
 
 
-def _model(proto: onnx.ModelProto) -> str:
+def _model(proto: onnx.ModelProto, draws: Sequence[Draw]) -> str:
     graph = proto.graph
     opset = max(o.version for o in proto.opset_import if o.domain == "")
     if len(graph.node) > MOST_NODES:
@@ -136,7 +144,7 @@ def _model(proto: onnx.ModelProto) -> str:
         "        ],", '        "case",',
         "        [", *(f"            {_info(i)}," for i in graph.input), "        ],",
         "        [", *(f"            {_info(o)}," for o in graph.output), "        ],",
-        "        [", *(f"            {_initializer(i)}," for i in graph.initializer), "        ],",
+        "        [", *(f"            {_initializer(i, draws)}," for i in graph.initializer), "        ],",
         "    ),", f'    opset_imports=[helper.make_opsetid("", {opset})],', f"    ir_version={proto.ir_version},", ")",
     ]  # fmt: skip
     return "\n".join(lines)
@@ -162,5 +170,5 @@ def _info(value: onnx.ValueInfoProto) -> str:
     return f"helper.make_tensor_value_info({value.name!r}, TensorProto.{element}, {shown})"
 
 
-def _initializer(tensor: onnx.TensorProto) -> str:
-    return f"numpy_helper.from_array({array_text(numpy_helper.to_array(tensor))}, {tensor.name!r})"
+def _initializer(tensor: onnx.TensorProto, draws: Sequence[Draw]) -> str:
+    return f"numpy_helper.from_array({array_text(numpy_helper.to_array(tensor), draws)}, {tensor.name!r})"

@@ -22,6 +22,8 @@ _LEVELS = {
     "none": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
 }
 _FATAL_ONLY = 4
+SWITCHES = {"session.set_denormal_as_zero": "0", "session.intra_op.allow_spinning": "0"}
+"""Settings of every session, which reports show: subnormal numbers count, and threads do not wait busily."""
 
 
 class NotTakenError(NoKernelError):
@@ -56,16 +58,35 @@ def open_session(model: ClusterModel, proto: onnx.ModelProto, provider: Provider
     return session
 
 
+def compiled_model(text: bytes, provider: Provider, settings: Settings) -> bytes | None:
+    """Returns a model of nodes `EPContext` with what a provider compiled; None where it makes none, or takes none back.
+
+    text: of the model that it compiles.
+    """
+    if provider.is_default:
+        return None
+    options, own = _options(settings, strict=True), dict(settings.provider_options)
+    if provider.device is None:
+        options.add_provider(provider.name, own)
+    else:
+        options.add_provider_for_devices([provider.device], own)
+    flags = onnxruntime.OrtCompileApiFlags.ERROR_IF_NO_NODES_COMPILED
+    try:
+        compiler = onnxruntime.ModelCompiler(options, text, embed_compiled_data_into_model=True, flags=flags)
+        made: bytes = compiler.compile_to_bytes()
+        open_compiled(made, provider, settings)
+    except Exception:  # a session for the model itself says what is wrong with that, if anything is
+        return None
+    return made
+
+
+def open_compiled(text: bytes, provider: Provider, settings: Settings) -> Any:
+    """Returns a session for a model that the provider has compiled."""
+    return _session(text, provider, settings, strict=not provider.is_default)
+
+
 def _session(text: bytes, provider: Provider, settings: Settings, strict: bool) -> Any:
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = _FATAL_ONLY
-    options.intra_op_num_threads = settings.threads
-    options.inter_op_num_threads = 1
-    options.graph_optimization_level = _LEVELS[settings.optimization]
-    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    if strict:
-        options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    options = _options(settings, strict)
     # What depends on constants alone would be computed by the default provider when the session is made.
     arguments: dict[str, Any] = {"disabled_optimizers": ["ConstantFolding"]} if settings.optimization == "all" else {}
     own = dict(settings.provider_options)
@@ -74,6 +95,21 @@ def _session(text: bytes, provider: Provider, settings: Settings, strict: bool) 
     else:
         options.add_provider_for_devices([provider.device], own)
     return onnxruntime.InferenceSession(text, options, **arguments)
+
+
+def _options(settings: Settings, strict: bool) -> Any:
+    """Returns options of a session, without its provider. strict: no other provider may run a node."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = _FATAL_ONLY
+    options.intra_op_num_threads = settings.threads
+    options.inter_op_num_threads = 1
+    options.graph_optimization_level = _LEVELS[settings.optimization]
+    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    for name, value in SWITCHES.items():
+        options.add_session_config_entry(name, value)
+    if strict:
+        options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    return options
 
 
 def assigned_elsewhere(session: Any, provider: Provider) -> list[tuple[str, str, str]]:

@@ -13,7 +13,7 @@ import numpy as np
 import timberframe_pjrt.translations  # noqa: F401  # which fills the table
 from timberframe_pjrt.checks import RefusedError
 from timberframe_pjrt.lowering import operations_by_node
-from timberframe_pjrt.platforms import Platform, find_platform
+from timberframe_pjrt.platforms import Platform, find_platform, modules_of
 from timberframe_pjrt.programs import CompiledModule, Running, recorded, versions
 from timberframe_pjrt.script import write_script
 from timberframe_pjrt.settings import TYPE, Settings, settings_of
@@ -36,7 +36,7 @@ from timberframe_sdk import (
     memory_limit,
     program_cache,
 )
-from timberframe_sdk.recording import Recorder, judged_run, recorded_runs
+from timberframe_sdk.recording import Recorder, judged_run, recorded_draws, recorded_runs
 
 MEMORY = 1 << 32
 """Bytes that a device may use where neither the session nor the plugin says how many there are."""
@@ -74,9 +74,11 @@ class PjrtDevice(CompilerDevice):
             dtypes=ALL,
             details={
                 HARDWARE: settings.hardware, "platform": platform.name, "library": platform.library,
-                "matmul_precision": settings.matmul_precision, **settings.plugin_options,
+                "matmul_precision": settings.matmul_precision,
+                "jax_default_matmul_precision": jax.config.jax_default_matmul_precision, **settings.plugin_options,
             },
             slow_compile=True,
+            modules=modules_of(platform),
         )  # fmt: skip
 
     def identity(self) -> list[str]:
@@ -140,7 +142,10 @@ class PjrtDevice(CompilerDevice):
     def script(self, folder: str, title: str, judged: Sequence[Judged]) -> str:
         """Returns a program of jax and numpy; see Device."""
         runs = recorded_runs(Path(folder))
-        return write_script(*judged_run(runs, judged), title, self.platform, self.settings) if runs else ""
+        if not runs:
+            return ""
+        draws = recorded_draws(Path(folder))
+        return write_script(*judged_run(runs, judged), title, self.platform, self.settings, draws)
 
     def error(self, e: Exception) -> OpError:
         """See CompilerDevice."""

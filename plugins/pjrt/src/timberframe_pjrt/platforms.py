@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 import threading
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from timberframe_core.errors import InvalidArgumentError, NotFoundError, UnavailableError
 from timberframe_core.failures import describe_failure
 from timberframe_pjrt.settings import TYPE, Settings
+from timberframe_sdk import module_of_file
 
 _registered: dict[str, str] = {}
 """The platform under which this process has registered each library."""
@@ -58,6 +60,12 @@ def find_platform(settings: Settings) -> Platform:
         )
     version = " ".join(str(devices[0].client.platform_version).split())
     return Platform(name, devices, version, settings.library and str(Path(settings.library).resolve()))
+
+
+def modules_of(platform: Platform) -> list[str]:
+    """Returns the modules of Python that devices of a platform compute with: JAX's, and those of plugins."""
+    plugins = [entry.module for entry in entry_points(group="jax_plugins")]
+    return ["jax", "jaxlib", *plugins, *filter(None, [module_of_file(platform.library)])]
 
 
 def _register(name: str, settings: Settings) -> None:

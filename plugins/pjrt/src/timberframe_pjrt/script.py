@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import jax
 import numpy as np
@@ -15,8 +15,10 @@ from timberframe_sdk import Judged
 from timberframe_sdk.recording import RecordedRun
 from timberframe_sdk.scripts import (
     COMPARISON,
+    DRAWING,
     PACKING,
     UNPACK,
+    Draw,
     array_text,
     entries,
     judged_entries,
@@ -57,7 +59,12 @@ _CPU = """if not expected:  # the case does not compare the outputs by themselve
 
 
 def write_script(
-    run: RecordedRun, judged: Mapping[str, Judged], title: str, platform: Platform, settings: Settings
+    run: RecordedRun,
+    judged: Mapping[str, Judged],
+    title: str,
+    platform: Platform,
+    settings: Settings,
+    draws: Sequence[Draw] = (),
 ) -> str:
     """Returns the program: it runs the module on the device, and ends with status 1 as long as the outputs are wrong.
 
@@ -73,8 +80,9 @@ def write_script(
         f"PLATFORM, DEVICE_INDEX = {platform.name!r}, {settings.device_index}",
         *([_library(platform, settings)] if platform.library else []),
         UNPACK,
+        DRAWING,
         f'MODULE = r"""\n{module}"""\n',
-        f"inputs = {entries({name: _array(x) for name, x in run.inputs.items()})}",
+        f"inputs = {entries({name: _array(x, draws) for name, x in run.inputs.items()})}",
         judged_entries(judged),
         _COMPILE + _RUN + ("" if judged or is_host else _CPU) + COMPARISON,
     ]
@@ -103,8 +111,8 @@ def _library(platform: Platform, settings: Settings) -> str:
     )
 
 
-def _array(x: np.ndarray) -> str:
+def _array(x: np.ndarray, draws: Sequence[Draw]) -> str:
     """Returns an expression for an input."""
     if x.dtype.isbuiltin == 1:
-        return array_text(x)
+        return array_text(x, draws)
     return f"{array_text(x.astype(np.float32))}.astype(jax.numpy.{x.dtype.name})"

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from timberframe_sdk import Device, KernelDef, hookimpl
 
-timberframe_contract = (2, 21)  # the version of timberframe_sdk.CONTRACT that this is written for
+timberframe_contract = (2, 23)  # the version of timberframe_sdk.CONTRACT that this is written for
 
 
 @hookimpl

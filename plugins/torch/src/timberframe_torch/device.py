@@ -21,6 +21,7 @@ from timberframe_sdk import (
     device_count,
     memory_limit,
 )
+from timberframe_sdk.recording import recorded_draws
 from timberframe_torch import lazy as torch
 from timberframe_torch.arrays import Layout, TorchAllocator, TorchArray, array_in, from_bytes, host_bytes, layout_of
 from timberframe_torch.backends import Backend, find_backend, switches
@@ -57,6 +58,7 @@ class TorchDevice(KernelDevice):
                 HARDWARE: settings.hardware, "dispatch key": backend.key, "module": backend.module,
                 "views": settings.views, **switches(),
             },
+            modules=("torch", *filter(None, [backend.module])),
         )  # fmt: skip
 
     def array(self, buffer: Buffer, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> TorchArray:
@@ -120,7 +122,9 @@ class TorchDevice(KernelDevice):
     def script(self, folder: str, title: str, judged: Sequence[Judged]) -> str:
         """Returns a program of torch and numpy; see Device."""
         launches = recorded_launches(Path(folder))
-        return write_script(launches, judged, title, self.backend, self.settings) if launches else ""
+        if not launches:
+            return ""
+        return write_script(launches, judged, title, self.backend, self.settings, recorded_draws(Path(folder)))
 
 
 def backend_module(backend: Backend) -> Any:

@@ -10,8 +10,10 @@ import numpy as np
 from timberframe_sdk import Judged
 from timberframe_sdk.scripts import (
     COMPARISON,
+    DRAWING,
     PACKING,
     UNPACK,
+    Draw,
     array_text,
     entries,
     judged_entries,
@@ -75,6 +77,7 @@ def write_script(
     title: str,
     backend: Backend,
     settings: Settings,
+    draws: Sequence[Draw] = (),
 ) -> str:
     """Returns a program that computes what was judged, and ends with status 1 as long as it is wrong.
 
@@ -93,8 +96,9 @@ def write_script(
         *(["torch.use_deterministic_algorithms(True)"] if settings.deterministic else []),
         f"torch.set_num_threads({torch.get_num_threads()})\n",
         UNPACK,
+        DRAWING,
         _TENSOR,
-        _compute(launches, chosen, last),
+        _compute(launches, chosen, last, draws),
         "",
         judged_entries(found),
         _RUN + ("" if found or backend.is_host else _CPU) + COMPARISON,
@@ -153,7 +157,10 @@ def _names(launches: Sequence[RecordedLaunch], chosen: Mapping[int, object]) -> 
 
 
 def _compute(
-    launches: Sequence[RecordedLaunch], chosen: Mapping[int, Sequence[tuple[int, int] | None]], last: int
+    launches: Sequence[RecordedLaunch],
+    chosen: Mapping[int, Sequence[tuple[int, int] | None]],
+    last: int,
+    draws: Sequence[Draw],
 ) -> str:
     """Returns the functions of the launches, and one that calls them."""
     functions, calls = [], []
@@ -169,7 +176,8 @@ def _compute(
         body = [*outputs, *(f"    {line}" for line in launch.lines), f"    return {results}"]
         functions.append("\n".join([f"def {name}({given}):", *body]))
         arguments = [
-            f"r{s[0]}[{s[1]}]" if s is not None else _tensor(x) for x, s in zip(launch.inputs, sources, strict=True)
+            f"r{s[0]}[{s[1]}]" if s is not None else _tensor(x, draws)
+            for x, s in zip(launch.inputs, sources, strict=True)
         ]
         calls.append(f"    r{i} = {name}(" + "".join(f"\n        {a}," for a in arguments) + "\n    )")
     shown = {f"y{k}": f"array(r{last}[{k}])" for k in range(len(launches[last].shapes))}
@@ -177,10 +185,10 @@ def _compute(
     return "\n\n\n".join([*functions, "\n".join(["def compute():", *calls, f"    return {returned}"])]) + "\n"
 
 
-def _tensor(x: RecordedTensor) -> str:
+def _tensor(x: RecordedTensor, draws: Sequence[Draw]) -> str:
     """Returns an expression for an input on the device."""
     array, dtype = x.array, ""
     if array.dtype.isbuiltin != 1:
         array, dtype = array.view(np.int16), f", dtype=torch.{x.array.dtype.name}"
     layout = "" if x.layout is None else f", strides={x.layout.strides}, offset={x.layout.offset}"
-    return f"tensor({array_text(array)}{dtype}{layout})"
+    return f"tensor({array_text(array, draws)}{dtype}{layout})"

@@ -30,9 +30,11 @@ def chosen(given: argparse.Namespace, is_cpu: bool) -> tuple[str, ...]:
     unknown = [n for n in names if n not in FAMILIES and n != GRAPHS]
     if unknown:
         raise UsageError(f"family {unknown[0]!r} is not known; known are {', '.join((GRAPHS, *FAMILIES))}")
+    if [n for n in names if n != GRAPHS] and (given.library or given.option):
+        raise UsageError("--family with --library or --option: families run devices without options; graphs alone do")
     if names:
         return tuple(n for n in names if n != GRAPHS)
-    special = given.oracles or given.op or given.mutant or given.profile
+    special = given.oracles or given.op or given.mutant or given.device_profile or given.library or given.option
     return () if special or not is_cpu else tuple(FAMILIES)
 
 

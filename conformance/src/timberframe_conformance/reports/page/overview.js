@@ -25,7 +25,7 @@ const overview = (() => {
     { title: "Ops", numeric: true, hint: "of which a case passed or failed", value: opsOf },
     { title: "Cases", numeric: true, value: (r) => r.count },
     ...verdicts.filter((v) => runs.some((r) => r.counts[v])).map((v) => ({ title: v, numeric: true, value: (r) => r.counts[v] })),
-    { title: "Run", value: (r) => r.environment.date || "", show: (r) => `${(r.environment.date || "").slice(0, 10)}${r.partial ? ", part of the suite" : ""}` },
+    { title: "Run", value: (r) => r.environment.date || "", show: (r) => `${(r.environment.date || "").slice(0, 10)}${r.not_run ? `, stopped before ${number(r.not_run)} cases` : r.partial ? ", part of the suite" : ""}` },
     { title: "Suite", value: (r) => r.suite_version },
   ], runs);
 

@@ -9,11 +9,20 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from timberframe_pjrt.translations.table import ALL, FLOATS, INTEGERS, NUMBERS, named, translation
+from timberframe_pjrt.translations.table import (
+    ALL,
+    FLOATS,
+    INTEGERS,
+    NUMBERS,
+    in_float32,
+    named,
+    of_inputs,
+    translation,
+)
 from timberframe_sdk import KernelNode
 
 named({"Identity": jnp.asarray, "ZerosLike": jnp.zeros_like, "OnesLike": jnp.ones_like}, {"T": ALL})
-named({"Equal": jnp.equal, "NotEqual": jnp.not_equal, "SelectV2": jnp.where}, {"T": ALL})
+named({"SelectV2": jnp.where}, {"T": ALL})
 named(
     {
         "Add": jnp.add, "AddV2": jnp.add, "Sub": jnp.subtract, "Mul": jnp.multiply, "Neg": jnp.negative,
@@ -28,13 +37,14 @@ named(
         "Sqrt": jnp.sqrt, "Rsqrt": lax.rsqrt, "Reciprocal": jnp.reciprocal, "Inv": jnp.reciprocal, "Sin": jnp.sin,
         "Cos": jnp.cos, "Tan": jnp.tan, "Asin": jnp.arcsin, "Acos": jnp.arccos, "Atan": jnp.arctan,
         "Sinh": jnp.sinh, "Cosh": jnp.cosh, "Tanh": jnp.tanh, "Asinh": jnp.arcsinh, "Acosh": jnp.arccosh,
-        "Atanh": jnp.arctanh, "Atan2": jnp.arctan2, "Pow": jnp.power, "Sigmoid": jax.nn.sigmoid, "Erf": lax.erf,
-        "Erfc": lax.erfc, "Ceil": jnp.ceil, "Floor": jnp.floor, "Rint": jnp.rint, "Softplus": jax.nn.softplus,
-        "Softsign": jax.nn.soft_sign, "Selu": jax.nn.selu, "IsNan": jnp.isnan, "IsInf": jnp.isinf,
-        "IsFinite": jnp.isfinite,
+        "Atanh": jnp.arctanh, "Atan2": jnp.arctan2, "Sigmoid": jax.nn.sigmoid, "Erf": lax.erf,
+        "Erfc": lax.erfc, "Ceil": jnp.ceil, "Floor": jnp.floor, "Rint": jnp.rint, "IsNan": jnp.isnan,
+        "IsInf": jnp.isinf, "IsFinite": jnp.isfinite,
     },
     {"T": FLOATS},
 )  # fmt: skip
+for op, function in {"Softplus": jax.nn.softplus, "Softsign": jax.nn.soft_sign, "Selu": jax.nn.selu}.items():
+    translation(op, {"T": FLOATS})(in_float32(of_inputs(function)))
 named({"LogicalAnd": jnp.logical_and, "LogicalOr": jnp.logical_or, "LogicalNot": jnp.logical_not}, {})
 named(
     {
@@ -43,6 +53,36 @@ named(
     },
     {"T": INTEGERS},
 )  # fmt: skip
+
+
+@translation("Pow", {"T": FLOATS})
+def power(node: KernelNode, x: Any, y: Any) -> Any:
+    """Returns x ^ y.
+
+    XLA's CPU takes subnormal numbers for zero, but for those of a power, which is then neither right nor that of zero.
+    float16 is computed in float32, which has them all.
+    """
+    if node.device.is_cpu and x.dtype.name != "float16":
+        x, y = _without_subnormals(x), _without_subnormals(y)
+    return jnp.power(x, y)
+
+
+def _without_subnormals(x: Any) -> Any:
+    """Returns x with zeros, of the same sign, for subnormal numbers."""
+    return jnp.where(jnp.abs(x) < jnp.finfo(x.dtype).tiny, jnp.copysign(jnp.zeros((), x.dtype), x), x)
+
+
+@translation("Equal", {"T": ALL})
+def equal(node: KernelNode, x: Any, y: Any) -> Any:
+    """Returns which elements are equal; of shapes that do not broadcast, which an attr allows, that they are not."""
+    differ = not node.outputs[0].shape and bool(x.shape or y.shape)
+    return jnp.zeros((), bool) if differ else jnp.equal(x, y)
+
+
+@translation("NotEqual", {"T": ALL})
+def not_equal(node: KernelNode, x: Any, y: Any) -> Any:
+    """Returns which elements differ; see `equal`."""
+    return jnp.logical_not(equal(node, x, y))
 
 
 @translation("RealDiv", {"T": FLOATS})
@@ -69,6 +109,7 @@ def add_n(node: KernelNode, *inputs: Any) -> Any:
 
 
 @translation("SquaredDifference", {"T": NUMBERS})
+@in_float32
 def squared_difference(node: KernelNode, x: Any, y: Any) -> Any:
     """Returns (x - y) ^ 2."""
     return jnp.square(jnp.subtract(x, y))
@@ -118,24 +159,28 @@ def relu6_grad(node: KernelNode, gradient: Any, x: Any) -> Any:
 
 
 @translation("SigmoidGrad", {"T": FLOATS})
+@in_float32
 def sigmoid_grad(node: KernelNode, y: Any, dy: Any) -> Any:
-    """Returns dy y (1 - y)."""
-    return dy * y * (1 - y)
+    """Returns dy y (1 - y), in which the factors of y come first: dy y may overflow where the result does not."""
+    return dy * (y * (1 - y))
 
 
 @translation("TanhGrad", {"T": FLOATS})
+@in_float32
 def tanh_grad(node: KernelNode, y: Any, dy: Any) -> Any:
     """Returns dy (1 - y ^ 2)."""
     return dy * (1 - y * y)
 
 
 @translation("EluGrad", {"T": FLOATS})
+@in_float32
 def elu_grad(node: KernelNode, gradient: Any, y: Any) -> Any:
     """Returns the gradient, where y is below zero times y + 1."""
     return jnp.where(y < 0, (y + 1) * gradient, gradient)
 
 
 @translation("RsqrtGrad", {"T": FLOATS})
+@in_float32
 def rsqrt_grad(node: KernelNode, y: Any, dy: Any) -> Any:
     """Returns -dy y ^ 3 / 2, and 0 where dy is."""
     half = y * np.asarray(-0.5, y.dtype)
@@ -145,6 +190,7 @@ def rsqrt_grad(node: KernelNode, y: Any, dy: Any) -> Any:
 
 
 @translation("SqrtGrad", {"T": FLOATS})
+@in_float32
 def sqrt_grad(node: KernelNode, y: Any, dy: Any) -> Any:
     """Returns dy / 2 / y, and 0 where dy is."""
     return jnp.where(dy == 0, jnp.zeros_like(dy), dy * np.asarray(0.5, y.dtype) / y)

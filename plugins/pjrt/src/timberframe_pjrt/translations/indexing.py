@@ -28,7 +28,7 @@ def _index_message(node: KernelNode, index: int, at: int) -> str:
 
 
 @translation(
-    ("Gather", "GatherV2"), {"Tparams": ALL, "Tindices": _INDICES}, check=Check(_index_row, _index_message)
+    ("Gather", "GatherV2"), {"Tparams": ALL, "Tindices": ("int16", *_INDICES)}, check=Check(_index_row, _index_message)
 )  # fmt: skip
 def gather(node: KernelNode, data: Any, indices: Any, *_: Any) -> Any:
     """Returns slices of a tensor, in the order of the indices; of each batch by its own indices."""
@@ -43,7 +43,7 @@ def gather(node: KernelNode, data: Any, indices: Any, *_: Any) -> Any:
     return jnp.take_along_axis(data, places, axis, mode="clip").reshape(shape)
 
 
-@translation("OneHot", {"T": ALL, "TI": ("uint8", *_INDICES)})
+@translation("OneHot", {"T": ALL, "TI": ("int8", "uint8", *_INDICES)})
 def one_hot(node: KernelNode, indices: Any, depth: Any, on: Any, off: Any) -> Any:
     """Returns on_value where the index says so, else off_value; for an index outside everywhere."""
     shape = node.outputs[0].shape
@@ -52,13 +52,13 @@ def one_hot(node: KernelNode, indices: Any, depth: Any, on: Any, off: Any) -> An
     return jnp.where(jnp.expand_dims(indices, axis).astype(jnp.int64) == classes, on, off)
 
 
-@translation("ArgMax", {"T": ("float32", "float64", "int32", "int64"), "output_type": _INDICES})
+@translation("ArgMax", {"T": ALL, "output_type": ("int16", "uint16", *_INDICES)})
 def arg_max(node: KernelNode, x: Any, axis: Any) -> Any:
     """Returns where the first largest element is; NaN is passed over."""
     return jnp.argmax(_without_nan(x, -np.inf), integer(node, 1)).astype(node.outputs[0].dtype)
 
 
-@translation("ArgMin", {"T": ("float32", "float64", "int32", "int64"), "output_type": _INDICES})
+@translation("ArgMin", {"T": ALL, "output_type": ("int16", "uint16", *_INDICES)})
 def arg_min(node: KernelNode, x: Any, axis: Any) -> Any:
     """Returns where the first smallest element is; NaN is passed over."""
     return jnp.argmin(_without_nan(x, np.inf), integer(node, 1)).astype(node.outputs[0].dtype)

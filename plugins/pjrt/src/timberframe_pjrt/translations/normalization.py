@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from timberframe_pjrt.translations.table import FLOATS, translation
+from timberframe_pjrt.translations.table import FLOATS, in_float32, translation
 from timberframe_sdk import KernelNode
 
 _BATCH_NORM = {"T": ("float16", "bfloat16", "float32"), "U": ("float32",)}
@@ -72,6 +72,7 @@ def batch_norm_grad(node: KernelNode, dy: Any, x: Any, scale: Any, mean: Any, va
 
 
 @translation("LRN", {"T": FLOATS})
+@in_float32
 def local_response(node: KernelNode, x: Any) -> Any:
     """Returns each value over a power of the sum of squares around its channel."""
     attrs, radius = node.attrs, node.attrs["depth_radius"]

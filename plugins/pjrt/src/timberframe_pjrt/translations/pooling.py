@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from timberframe_pjrt.translations.table import FLOATS, NUMBERS, translation
+from timberframe_pjrt.translations.table import FLOATS, NUMBERS, in_float32, translation
 from timberframe_sdk import KernelNode, Value
 from timberframe_sdk.plans.pooling import padding_before, window_values
 
@@ -83,6 +83,7 @@ def max_pool(node: KernelNode, x: Any) -> Any:
 
 
 @translation("AvgPool", {"T": FLOATS}, suits=_attrs_only)
+@in_float32
 def avg_pool(node: KernelNode, x: Any) -> Any:
     """Returns the mean of the elements of each window that are inside the image."""
     pool = _Pool.of(node, node.inputs[0], node.outputs[0])
@@ -92,6 +93,7 @@ def avg_pool(node: KernelNode, x: Any) -> Any:
 
 
 @translation("MaxPoolGrad", {"T": FLOATS}, suits=_attrs_only)
+@in_float32
 def max_pool_grad(node: KernelNode, x: Any, y: Any, gradient: Any) -> Any:
     """Returns the gradient of each window at its first largest element."""
     pool = _Pool.of(node, node.inputs[0], node.inputs[1])
@@ -102,6 +104,7 @@ def max_pool_grad(node: KernelNode, x: Any, y: Any, gradient: Any) -> Any:
 
 
 @translation("AvgPoolGrad", {"T": FLOATS}, suits=_attrs_only)
+@in_float32
 def avg_pool_grad(node: KernelNode, sizes: Any, gradient: Any) -> Any:
     """Returns the gradient of each window to all of its elements that are inside the image."""
     shape = node.outputs[0].shape

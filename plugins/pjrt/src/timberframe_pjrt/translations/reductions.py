@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from timberframe_pjrt.translations.table import FLOATS, NUMBERS, integer, integers, translation
+from timberframe_pjrt.translations.table import FLOATS, NUMBERS, in_float32, integer, integers, translation
 from timberframe_sdk import KernelNode
 
 
@@ -32,6 +32,7 @@ def mean(node: KernelNode, x: Any, axes: Any) -> Any:
 
 
 @translation("Prod", {"T": NUMBERS})
+@in_float32
 def prod(node: KernelNode, x: Any, axes: Any) -> Any:
     """Returns the product."""
     return _reduced(node, jnp.prod, x, dtype=x.dtype)
@@ -77,12 +78,14 @@ def bias_add_grad(node: KernelNode, x: Any) -> Any:
 
 
 @translation("L2Loss", {"T": FLOATS})
+@in_float32
 def l2_loss(node: KernelNode, x: Any) -> Any:
     """Returns half the sum of squares."""
     return jnp.sum(jnp.square(x), dtype=x.dtype) * np.asarray(0.5, x.dtype)
 
 
 @translation("Cumsum", {"T": NUMBERS})
+@in_float32
 def cumsum(node: KernelNode, x: Any, axis: Any) -> Any:
     """Returns sums of all elements up to each, along an axis."""
     at = integer(node, 1) % len(x.shape)

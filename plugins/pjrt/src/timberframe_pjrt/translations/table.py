@@ -14,7 +14,8 @@ from timberframe_sdk import Cluster, KernelNode, role
 Function = Callable[..., Any]
 """Of a node and its inputs: traced arrays, or host arrays where they are constants. Returns the output, or a list."""
 
-FLOATS = ("float16", "bfloat16", "float32", "float64")
+HALF = ("float16", "bfloat16")
+FLOATS = (*HALF, "float32", "float64")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 NUMBERS = (*FLOATS, *INTEGERS)
 ALL = (*NUMBERS, "bool")
@@ -55,13 +56,29 @@ def translation(
     return declare
 
 
+def in_float32(function: Function) -> Function:
+    """Has a translation compute half precision in float32, and round its outputs alone, as TensorFlow's kernels do.
+
+    For functions of several operations, each of which would round, and for sums and products of many elements.
+    """
+
+    def run(node: KernelNode, *inputs: Any) -> Any:
+        made = function(node, *(x.astype(np.float32) if x.dtype.name in HALF else x for x in inputs))
+        if not isinstance(made, list):
+            return made.astype(node.outputs[0].dtype)
+        return [y.astype(v.dtype) for y, v in zip(made, node.outputs, strict=True)]
+
+    return run
+
+
 def named(table: Mapping[str, Callable[..., Any]], types: Mapping[str, Sequence[str]]) -> None:
     """Declares ops that are each a function of JAX of their inputs."""
     for op, function in table.items():
-        translation(op, types)(_of_inputs(function))
+        translation(op, types)(of_inputs(function))
 
 
-def _of_inputs(function: Callable[..., Any]) -> Function:
+def of_inputs(function: Callable[..., Any]) -> Function:
+    """Returns a translation that calls a function of JAX with the inputs."""
     return lambda node, *inputs: function(*inputs)
 
 
