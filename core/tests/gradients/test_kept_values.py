@@ -28,6 +28,34 @@ def test_gradient_of_nested_loops_has_as_many_nodes_for_each_level() -> None:
     assert found[2] - found[1] == found[1] - found[0]
 
 
+def nested_branches(depth: int, x: Any) -> Any:
+    """Squares as often as the value is above a half, `depth` times at most."""
+    return tf.cond(x > 0.5, lambda: nested_branches(depth - 1, x * x), lambda: tf.sin(x)) if depth else x
+
+
+def test_gradient_of_nested_branches_has_about_as_many_nodes_for_each_level() -> None:
+    def count(depth: int) -> int:
+        with tf.Graph().as_default() as graph:
+            x = tf.placeholder(tf.float32, [])
+            tf.gradients(nested_branches(depth, x), x)
+            return sum(len(function.get_operations()) for function in graph.functions.values())
+
+    assert count(48) < 2.5 * count(24)
+
+
+@pytest.mark.parametrize("value", [0.9999995, 0.99999, 0.9, 0.2])
+def test_gradients_of_many_nested_branches(value: float) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float64, [])
+        y = nested_branches(20, x)
+        (first,) = tf.gradients(y, x)
+        (second,) = tf.gradients(first, x)
+        step = 1e-11 / value
+        for derivative, of in ((first, y), (second, first)):
+            difference = (session.run(of, {x: value + step}) - session.run(of, {x: value - step})) / (2 * step)
+            np.testing.assert_allclose(session.run(derivative, {x: value}), difference, rtol=1e-3)
+
+
 @pytest.mark.parametrize(
     ("build", "kept"),  # what the sine is taken of, and of the loop the number of iterations
     [

@@ -86,7 +86,7 @@ class GradientFunction(FuncGraph, ABC):
         if original(tensor) is not tensor:
             return self.capture(original(tensor))
         outer = self._outside(tensor)
-        if outer is None and op.op_def.role == "read_variable" and not writes_state(self._body, set()):
+        if outer is None and op.op_def.role == "read_variable" and not writes_state(self._body):
             outer = self._read_outside(op)
         return self._kept(tensor) if outer is None else super().capture(outer)
 

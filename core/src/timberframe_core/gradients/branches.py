@@ -15,6 +15,7 @@ from timberframe_core.gradients.bodies import (
     unchanged_on_error,
     zeros_like,
 )
+from timberframe_core.gradients.packs import packed
 from timberframe_core.gradients.reverse import Gradient, backpropagate, is_differentiable
 from timberframe_core.gradients.rows import index_dtype, put_together, taken_apart
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
@@ -156,9 +157,9 @@ class _BranchGradient(GradientFunction):
                     gradient = zeros_like(self.op.inputs[self._forward.first + i])
                 results += taken_apart(gradient, indices)
             self.finish(results)
-        for inner, tensor in self._wanted.items():
-            if self.needs(inner):
-                self.captures[self._forward.keep(self._body, tensor)] = inner
+        kept = {inner: tensor for inner, tensor in self._wanted.items() if self.needs(inner)}
+        for inner, tensor in packed(self, self._body, kept).items():
+            self.captures[self._forward.keep(self._body, tensor)] = inner
 
 
 def branch_gradient(op: Operation, *grads: Any) -> list[Any]:
