@@ -203,6 +203,14 @@ def test_recursion_through_an_if_runs_and_has_a_limit() -> None:
         assert session.run(result, {"start:0": 3.0}) == 3.0
 
 
+def test_recursion_in_a_loop_over_rows_runs() -> None:
+    graph, _ = recursive_graph()
+    with graph.as_default(), tf.Session(graph=graph) as session:
+        x = tf.placeholder(tf.float32, [None])
+        y = tf.map_fn(lambda v: apply_op("PartitionedCall", [[v]], {"f": "f", "Tout": (tf.float32,)})[0], x)
+        assert session.run(y, {x: [1.0, 4.0]}).tolist() == [1.0, 4.0]
+
+
 @pytest.mark.slow
 def test_fork_after_a_run_works() -> None:
     done = in_a_child(

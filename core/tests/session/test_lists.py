@@ -74,6 +74,20 @@ def test_both_ways_give_the_same_bits(
     assert [a.tobytes() for a in dense] == [a.tobytes() for a in kept]
 
 
+def test_gradient_of_loops_within_many_others_runs_inside_programs(session: tf.Session, no_executor: None) -> None:
+    def level(depth: int, v: Any) -> Any:
+        if not depth:
+            return tf.sin(v)
+        return tf.while_loop(lambda i, _: i < 1, lambda i, u: (i + 1, tf.sin(level(depth - 1, u))), (0, v))[1]
+
+    x = tf.placeholder(tf.float64, [])
+    y = level(20, x)
+    (slope,) = tf.gradients(y, x)
+    step = 1e-6
+    found, above, below = session.run(slope, {x: 0.5}), *(session.run(y, {x: 0.5 + s}) for s in (step, -step))
+    np.testing.assert_allclose(found, (above - below) / (2 * step), rtol=1e-6)
+
+
 def test_another_length_is_another_plan(session: tf.Session) -> None:
     x = tf.placeholder(tf.float64, [None, 2])
     total = tf.scan(lambda a, r: a + r, x)

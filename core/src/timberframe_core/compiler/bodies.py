@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from timberframe_core.compiler.build import build_function
@@ -32,6 +32,17 @@ class _Body:
     program: FunctionProgram
     facts: Facts
 
+    @cached_property
+    def reads(self) -> dict[str, _Read]:
+        """The variables that it, and the bodies of loops and branches in it, read, by name."""
+        found: dict[str, _Read] = {}
+        for n in self.program.nodes:
+            if n.op.role == "read_variable" and n.variable is not None:
+                found.setdefault(n.variable, _Read(n.variable, n.attrs["dtype"], self.facts.shapes[n.outputs[0]]))
+            elif n.bodies:
+                found = _reads(self.facts.opened[n]) | found
+        return found
+
 
 @dataclass(frozen=True)
 class _Read:
@@ -49,7 +60,7 @@ def lower_loop(lowering: Lowering, node: Node) -> None:
     moving = [i for i in range(len(node.inputs)) if i not in fixed]
     constant = [i for i in sorted(fixed) if node.inputs[i].dtype.name != "resource"]
     invariant = [i for i in constant if node.inputs[i] not in lowering.facts.values]
-    reads = _reads([cond, body])
+    reads = list(_reads([cond, body]).values())
     order = moving + invariant
     inputs = [lowering.value(node.inputs[i]) for i in order]
     inputs += [lowering.current(r.name, r.dtype, r.shape) for r in reads]
@@ -73,7 +84,7 @@ def lower_branches(lowering: Lowering, node: Node) -> None:
     given = node.inputs[1:]
     parts = lowering.facts.opened[node]
     order = [i for i, x in enumerate(given) if x.dtype.name != "resource" and x not in lowering.facts.values]
-    reads = _reads(parts)
+    reads = list(_reads(parts).values())
     inputs = [lowering.value(node.inputs[0]), *(lowering.value(given[i]) for i in order)]
     inputs += [lowering.current(r.name, r.dtype, r.shape) for r in reads]
     inner = [_close(lowering, node, p, order, reads, p.program.results) for p in parts]
@@ -231,17 +242,9 @@ def _check_planned(node: Node, program: FunctionProgram, facts: Facts) -> None:
             raise NeedsDriverError(node, f"'{n.name}' in its body plans with a computed value")
 
 
-def _reads(parts: Sequence[_Body]) -> list[_Read]:
-    """Returns the variables that bodies, and those of loops and branches in them, read."""
-    found: dict[str, _Read] = {}
-    for part in parts:
-        for n in part.program.nodes:
-            if n.op.role == "read_variable" and n.variable is not None:
-                found.setdefault(n.variable, _Read(n.variable, n.attrs["dtype"], part.facts.shapes[n.outputs[0]]))
-            elif n.bodies:
-                for read in _reads(part.facts.opened[n]):
-                    found.setdefault(read.name, read)
-    return list(found.values())
+def _reads(parts: Sequence[_Body]) -> dict[str, _Read]:
+    """Returns the variables that bodies, and those of loops and branches in them, read, by name."""
+    return {name: read for part in reversed(parts) for name, read in part.reads.items()}
 
 
 def _close(

@@ -47,6 +47,19 @@ def prune(wanted: Iterable[Tensor | Operation], feeds: Iterable[Tensor]) -> list
     return _topological(order, fed)
 
 
+def read_inputs(function: FuncGraph, results: Iterable[Tensor | Operation]) -> set[int]:
+    """Returns the positions of the inputs that results depend on."""
+    wanted = list(results)
+    read = {t for t in wanted if isinstance(t, Tensor)}
+    read.update(*(_values_read(op) for op in prune(wanted, function.inputs)))
+    return {i for i, t in enumerate(function.inputs) if t in read}
+
+
+def _values_read(op: Operation) -> Sequence[Tensor]:
+    """Returns the inputs of an operation but for an array's handle: what it means is known by the array's flow."""
+    return op.inputs[1:] if op.op_def.role == "use_array" else op.inputs
+
+
 def is_fed(op: Operation, fed: Container[Tensor]) -> bool:
     """Returns whether feeds stand for the whole operation, so that waiting for it is waiting for nothing."""
     return bool(op.outputs) and all(t in fed for t in op.outputs)

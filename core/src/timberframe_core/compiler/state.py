@@ -135,7 +135,7 @@ def accesses(node: Node) -> dict[str, bool]:
         return {node.variable: False}
     handles = [i for i, x in enumerate(node.inputs) if x.dtype.name == _HANDLE]
     if node.bodies:
-        writes = any(writes_state(f, set()) for f in node.bodies)
+        writes = bool(handles) and any(map(writes_state, node.bodies))
         return {variable_name(node.inputs[i]): writes for i in handles}
     if not (node.op.reads or node.op.updates):
         return {}
@@ -144,15 +144,33 @@ def accesses(node: Node) -> dict[str, bool]:
     return found | {variable_name(node.inputs[i]): True for i in written}
 
 
-def writes_state(function: FuncGraph, seen: set[str]) -> bool:
+def writes_state(function: FuncGraph) -> bool:
     """Returns whether a function, or one that it calls, writes a variable."""
-    if function.name in seen:
+    seen: dict[FuncGraph, None] = {}
+    if _finds_write(function, seen):
+        return True
+    for each in seen:  # nothing that any of these calls writes
+        _writing[each] = len(each), False
+    return False
+
+
+def _finds_write(function: FuncGraph, seen: dict[FuncGraph, None]) -> bool:
+    if function in seen:
         return False
-    seen.add(function.name)
+    known = _writing.get(function)
+    if known is not None and known[0] == len(function):
+        return known[1]
+    seen[function] = None
     writes, called = _summary(function)
     inner = () if writes else (function.find_function(name) for name in called)
-    return writes or any(f is not None and writes_state(f, seen) for f in inner)
+    found = writes or any(f is not None and _finds_write(f, seen) for f in inner)
+    if found:
+        _writing[function] = len(function), True
+    return found
 
+
+_writing: WeakKeyDictionary[FuncGraph, tuple[int, bool]] = WeakKeyDictionary()
+"""Lengths of functions that were asked for before, and whether they write: each level of nesting asks for all."""
 
 _summaries: WeakKeyDictionary[FuncGraph, tuple[int, bool, tuple[str, ...]]] = WeakKeyDictionary()
 

@@ -1,7 +1,9 @@
 """GradientFunction: the body of a backward pass, which takes what it needs of the forward pass from the forward body.
 
 What the backward pass needs is never computed again. Constants are copied, inputs of the forward body are taken from
-where that body got them, and everything else becomes a further result of the forward operation.
+where that body got them, and everything else becomes a further result of the forward operation. That is done when the
+body is complete: gradient functions of ops also compute what nobody asked for, such as gradients of constants, and what
+only these would read is not kept.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from timberframe_core.compiler.build import prune
 from timberframe_core.compiler.state import writes_state
 from timberframe_core.dtypes import DType, resource, variant
 from timberframe_core.errors import InvalidArgumentError
@@ -18,7 +21,7 @@ from timberframe_core.gradients.reverse import Gradient, backpropagate, is_diffe
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
 from timberframe_core.graph.function import FuncGraph, unique_function_name
 from timberframe_core.graph.graph import Graph
-from timberframe_core.graph.growth import inserting_before
+from timberframe_core.graph.growth import inserting_before, keep_operations
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.graph.signatures import called_functions
 from timberframe_core.ops.definition.opdef import NotDifferentiable, OpDef, is_known
@@ -83,7 +86,7 @@ class GradientFunction(FuncGraph, ABC):
         if original(tensor) is not tensor:
             return self.capture(original(tensor))
         outer = self._outside(tensor)
-        if outer is None and op.op_def.role == "read_variable" and not writes_state(self._body, set()):
+        if outer is None and op.op_def.role == "read_variable" and not writes_state(self._body):
             outer = self._read_outside(op)
         return self._kept(tensor) if outer is None else super().capture(outer)
 
@@ -99,13 +102,23 @@ class GradientFunction(FuncGraph, ABC):
             read = graph.apply("ReadVariableOp", (handle,), op.attrs, f"{self.op.name}/{op.name}")
         return read.outputs[0]
 
+    def finish(self, outputs: Sequence[Tensor]) -> None:
+        """Sets the outputs; removes operations and captures that neither these nor anything with an effect needs."""
+        super().finish(outputs)
+        keep_operations(self, set(prune([*self.outputs, *self.control_outputs], ())))
+        self.captures = {outer: inner for outer, inner in self.captures.items() if self.needs(inner)}
+
+    def needs(self, tensor: Tensor) -> bool:
+        """Returns whether a tensor that the body made was still there when the body was finished."""
+        return self._by_name.get(tensor.op.name) is tensor.op
+
     @abstractmethod
     def _outside(self, tensor: Tensor) -> Tensor | None:
         """Returns the tensor of the graph around the forward operation that has the same value, if there is one."""
 
     @abstractmethod
     def _kept(self, tensor: Tensor) -> Tensor:
-        """Returns the value of a tensor that the forward operation must keep for the backward pass."""
+        """Returns the value of a tensor that the forward operation must keep, where the complete body needs it."""
 
 
 def original(tensor: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from timberframe_core.gradients.bodies import (
     unchanged_on_error,
     zeros_like,
 )
+from timberframe_core.gradients.packs import packed
 from timberframe_core.gradients.reverse import Gradient, backpropagate, is_differentiable
 from timberframe_core.gradients.rows import index_dtype, put_together, taken_apart
 from timberframe_core.graph.apply import apply_op, convert_to_tensor
@@ -42,14 +43,16 @@ class _Forward:
         self._places = {f: {t: i for i, t in enumerate(f.outputs)} for f in self.functions}
         self._stand_ins: dict[Any, Tensor] = {}
 
-    def keep(self, function: FuncGraph, tensor: Tensor) -> Tensor:
-        """Returns the output of the operation that is a tensor of one function, of no meaning where another one runs.
+    def find(self, function: FuncGraph, tensor: Tensor) -> Tensor | None:
+        """Returns the output of the operation that is a tensor of one function; None where there is none yet.
 
-        It may be there already: the same branch was differentiated before, or gives the tensor as its result.
+        There is one where the same branch was differentiated before, or gives the tensor as its result.
         """
         place = self._places[function].get(tensor)
-        if place is not None:
-            return self.op.outputs[place]
+        return None if place is None else self.op.outputs[place]
+
+    def keep(self, function: FuncGraph, tensor: Tensor) -> Tensor:
+        """Returns a new output that is a tensor of one function, of no meaning where another one runs."""
         if tensor.dtype is resource:
             raise UnimplementedError(
                 f"{self.op.type} '{self.op.name}': its gradient needs the handle '{tensor.name}' that function "
@@ -106,6 +109,8 @@ class _BranchGradient(GradientFunction):
     def __init__(self, forward: _Forward, function: FuncGraph) -> None:
         super().__init__(get_default_graph(), forward.op, function)
         self._forward = forward
+        self._wanted: dict[Tensor, Tensor] = {}
+        """Inputs that are not captured yet, and the tensors of the forward function that they stand for."""
         self.gradients: list[Gradient | None] = []
 
     def _outside(self, tensor: Tensor) -> Tensor | None:
@@ -121,9 +126,15 @@ class _BranchGradient(GradientFunction):
         return super()._read_outside(op) if isinstance(self.op.graph, FuncGraph) else None
 
     def _kept(self, tensor: Tensor) -> Tensor:
-        inner = FuncGraph.capture(self, self._forward.keep(self._body, tensor))
-        if tensor.dtype is not variant:
-            inner.set_shape(tensor.static_shape)
+        there = self._forward.find(self._body, tensor)
+        if there is not None:
+            inner = FuncGraph.capture(self, there)
+            if tensor.dtype is not variant:
+                inner.set_shape(tensor.static_shape)
+            return inner
+        inner = self.add_input(tensor.dtype, tensor.static_shape, f"kept_{tensor.op.name.rsplit('/', 1)[-1]}")
+        inner.handle = tensor.handle
+        self._wanted[inner] = tensor
         return inner
 
     def build(self, grads: Sequence[Tensor | None]) -> None:
@@ -135,7 +146,9 @@ class _BranchGradient(GradientFunction):
         self.gradients = [found.get(x) for x in self._body.inputs]
 
     def finish_with(self, kinds: Mapping[int, DType | None]) -> None:
-        """Makes results of the gradients of these inputs, zeros where it has none; kinds: dtypes of indices of rows."""
+        """Makes results of the gradients of these inputs, zeros where it has none, and has the forward operation keep
+        what they need; kinds: dtypes of indices of rows.
+        """
         results: list[Tensor] = []
         with self.as_default():
             for i, indices in kinds.items():
@@ -144,6 +157,9 @@ class _BranchGradient(GradientFunction):
                     gradient = zeros_like(self.op.inputs[self._forward.first + i])
                 results += taken_apart(gradient, indices)
             self.finish(results)
+        kept = {inner: tensor for inner, tensor in self._wanted.items() if self.needs(inner)}
+        for inner, tensor in packed(self, self._body, kept).items():
+            self.captures[self._forward.keep(self._body, tensor)] = inner
 
 
 def branch_gradient(op: Operation, *grads: Any) -> list[Any]:

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from timberframe_core.compiler.build import read_inputs
+from timberframe_core.compiler.trips import iteration_limit
 from timberframe_core.dtypes import bool_, int32, resource, variant
 from timberframe_core.errors import UnimplementedError
 from timberframe_core.gradients.bodies import (
@@ -38,7 +40,7 @@ class _Forward:
         self.cond = private_copy(op, op.attrs["cond"])
         self.body = private_copy(op, op.attrs["body"])
         self._grown = False
-        self.counter = self._find_counter()
+        self.iterations = self._iterations()
 
     def is_invariant(self, i: int) -> bool:
         """Returns whether loop variable i is the same in every iteration."""
@@ -55,17 +57,39 @@ class _Forward:
         self._grown = True
         return len(self.op.inputs) - 1
 
+    def _iterations(self) -> int | Tensor:
+        """Returns how many iterations the loop makes: a number where constants that cannot be fed say so, else the
+        output of the loop that counts them.
+        """
+        op = self.op
+        if all(_is_fixed(op.inputs[i], None) for i in self._deciding_variables()):
+            limit = iteration_limit(self.cond, op.inputs, self.body.outputs.__getitem__, {})
+            if limit is not None and limit.exact:
+                return limit.iterations
+        position = self._find_counter()
+        return op.outputs[position]
+
+    def _deciding_variables(self) -> set[int]:
+        """Returns the loop variables that the condition depends on, in any iteration."""
+        found: set[int] = set()
+        more = read_inputs(self.cond, self.cond.outputs)
+        while more - found:
+            found |= more
+            more = read_inputs(self.body, [self.body.outputs[i] for i in found])
+        return found
+
     def _find_counter(self) -> int:
-        """Returns the loop variable that counts iterations from 0; it is added where there is none."""
+        """Returns the loop variable that counts iterations from 0; it is added where there is none, or could be fed."""
         for i, (inner, after, start) in enumerate(
             zip(self.body.inputs, self.body.outputs, self.op.inputs, strict=True)
         ):
-            if inner.dtype is int32 and _is_constant(start, 0) and _adds_one(after, inner):
+            if inner.dtype is int32 and _is_fixed(start, 0) and _adds_one(after, inner):
                 return i
         graph = self.op.graph
         with inserting_before(self.op):
             zero = {"value": np.array(0, np.int32), "dtype": int32}
             start = graph.apply("Const", (), zero, f"{self.op.name}/iterations").outputs[0]
+        graph.prevent_feeding(start)
         position = self.add_variable(start, "iterations")
         one = self.body.apply("Const", (), {"value": np.array(1, np.int32), "dtype": int32}, "one").outputs[0]
         following = self.body.apply("AddV2", (self.body.inputs[position], one), {"T": int32}, "turns_after")
@@ -103,9 +127,13 @@ class _Forward:
             extend_operation(self.op, {a: graph.add_function(f) for a, f in functions.items()})
 
 
-def _is_constant(tensor: Tensor, value: int) -> bool:
-    known = original(tensor).host_value
-    return known is not None and known.shape == () and known.dtype != object and int(known) == value
+def _is_fixed(tensor: Tensor, value: int | None) -> bool:
+    """Returns whether a tensor is a constant that no run can replace, as within functions; value: None for any."""
+    op = original(tensor).op
+    if op.type != "Const" or (op.graph.is_feedable(op.outputs[0]) and not op.graph.is_body):
+        return False
+    known = op.attrs["value"]
+    return value is None or (known.shape == () and known.dtype != object and int(known) == value)
 
 
 def _adds_one(after: Tensor, before: Tensor) -> bool:
@@ -113,7 +141,8 @@ def _adds_one(after: Tensor, before: Tensor) -> bool:
     if op.type not in ("Add", "AddV2"):
         return False
     a, b = (original(t) for t in op.inputs)
-    return (a is before and _is_constant(b, 1)) or (b is before and _is_constant(a, 1))
+    one = b if a is before else a
+    return (a is before or b is before) and _is_fixed(one, 1)
 
 
 class _BodyGradient(GradientFunction):
@@ -122,8 +151,8 @@ class _BodyGradient(GradientFunction):
     def __init__(self, forward: _Forward) -> None:
         super().__init__(get_default_graph(), forward.op, forward.body)
         self._loop = forward
-        self.lists: list[tuple[Tensor, Tensor, Tensor]] = []
-        """Of each list that is popped: the forward loop's output, and the list before and after the iteration."""
+        self._popped: list[tuple[Tensor, Tensor, Tensor]] = []
+        """Tensors of the forward body, and the lists of their values before and after the iteration."""
 
     def _outside(self, tensor: Tensor) -> Tensor | None:
         tensor = original(tensor)
@@ -139,23 +168,32 @@ class _BodyGradient(GradientFunction):
                 "handles must come from outside",
                 self.op.name,
             )
-        kept = self._loop.accumulate(tensor)
         before = self.add_input(variant, (), "accumulator")
-        before.handle = kept.handle
+        before.handle = (tensor.dtype, tensor.static_shape)
         shape = tensor.static_shape
         sizes = np.array(-1 if shape is None else [-1 if d is None else d for d in shape], np.int32)
         given = self.apply("Const", (), {"value": sizes, "dtype": int32}, "element_shape").outputs[0]
         attrs = {"element_dtype": tensor.dtype}
         after, value = self.apply("TensorListPopBack", (before, given), attrs, "accumulator_after").outputs
         value.handle = tensor.handle
-        self.lists.append((kept, before, after))
+        self._popped.append((tensor, before, after))
         return value
+
+    def finish_with(self, results: Sequence[Tensor]) -> list[Tensor]:
+        """Ends the body, of these results and the lists that they need; returns the outputs of the forward loop that
+        are these lists, which are the last inputs before the captured ones.
+        """
+        self.finish(results)
+        popped = [(tensor, before, after) for tensor, before, after in self._popped if self.needs(after)]
+        self.outputs = [*self.outputs, *(after for _, _, after in popped)]
+        self.inputs = [*self.inputs[: len(results)], *(before for _, before, _ in popped)]
+        return [self._loop.accumulate(tensor) for tensor, _, _ in popped]
 
 
 def loop_gradient(op: Operation, *grads: Any) -> list[Any]:
     """Returns the gradient of While: a While with as many iterations."""
-    forward = _Forward(op)
     with unchanged_on_error(op):
+        forward = _Forward(op)
         live = _live_variables(forward, grads)
         start = [_start(op, i, grads[i] if i < len(grads) else None) for i in live]
         body = _BodyGradient(forward)
@@ -163,10 +201,9 @@ def loop_gradient(op: Operation, *grads: Any) -> list[Any]:
             iteration = body.add_input(int32, (), "iteration")
             given = [_gradient_input(forward, body, i, g) for i, g in zip(live, start, strict=True)]
             found = _iteration_gradients(forward, live, given)
-            following = [apply_op("AddV2", [iteration, 1]), *found, *(after for _, _, after in body.lists)]
-            body.finish(following)
+            lists = body.finish_with([apply_op("AddV2", [iteration, 1]), *found])
         forward.finish()
-    made = _add_loop(forward, body, start)
+    made = _add_loop(forward, body, start, lists)
     spread: list[Any] = [None] * len(op.inputs)
     for i, grad in zip(live, made, strict=True):
         spread[i] = grad
@@ -214,22 +251,22 @@ def _iteration_gradients(forward: _Forward, live: Sequence[int], given: Sequence
     ]
 
 
-def _add_loop(forward: _Forward, body: _BodyGradient, start: Sequence[Tensor]) -> list[Tensor]:
+def _add_loop(forward: _Forward, body: _BodyGradient, start: Sequence[Tensor], lists: Sequence[Tensor]) -> list[Tensor]:
     """Adds the backward loop; returns the gradients after its last iteration."""
-    lists = [kept for kept, _, _ in body.lists]
     variables = [convert_to_tensor(0, int32), *start, *lists]
-    iterations = forward.op.outputs[forward.counter]
-    captured = list(dict.fromkeys([*body.captures, iterations]))
+    iterations = forward.iterations
+    captured = list(dict.fromkeys([*body.captures, *([iterations] if isinstance(iterations, Tensor) else ())]))
     inner = [body.capture(t) for t in captured]
-    count = 1 + len(start)
-    body.inputs = [*body.inputs[:count], *(before for _, before, _ in body.lists), *inner]
+    body.inputs = [*body.inputs[: len(variables)], *inner]
     body.outputs = [*body.outputs, *inner]
     graph = get_default_graph()
     cond = FuncGraph(unique_function_name(graph, f"{forward.cond.name}_grad", scoped=False), graph)
     for tensor in body.inputs:
         cond.add_input(tensor.dtype, tensor.static_shape, "loop_var").handle = tensor.handle
     with cond.as_default():
-        limit = cond.inputs[len(variables) + captured.index(iterations)]
+        limit = iterations
+        if isinstance(iterations, Tensor):
+            limit = cond.inputs[len(variables) + captured.index(iterations)]
         cond.finish([convert_to_tensor(apply_op("Less", [cond.inputs[0], limit]), bool_)])
     made = apply_op(
         stateful_variant("While", (cond, body)),
@@ -241,4 +278,4 @@ def _add_loop(forward: _Forward, body: _BodyGradient, start: Sequence[Tensor]) -
             "parallel_iterations": forward.op.attrs["parallel_iterations"],
         },
     )
-    return list(made)[1:count]
+    return list(made)[1 : 1 + len(start)]

@@ -1,18 +1,19 @@
-"""Changes to operations that exist: operations put before them, more inputs and outputs, other inputs.
+"""Changes to operations that exist: operations put before them, more inputs and outputs, removal, other inputs.
 
-Gradients of loops and branches need the first two: the forward operation gets further results, which the backward pass
-reads. Programs edit graphs by the last.
+Gradients of loops and branches need all but the last: the forward operation gets further results, which the backward
+pass reads. Programs edit graphs by the last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.attributes import complete_attrs
+from timberframe_core.graph.graph import Graph
 from timberframe_core.graph.inference import check_inputs, output_dtypes
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.shapes import Shape
@@ -34,6 +35,16 @@ def inserting_before(op: Operation) -> Iterator[None]:
         graph._operations[first:first] = added
         for i, later in enumerate(graph._operations[first:], first):
             later.id = i
+
+
+def keep_operations(graph: Graph, needed: Container[Operation]) -> None:
+    """Removes all other operations from a function that nothing runs yet; their names stay taken."""
+    for op in graph._operations:
+        if op not in needed:
+            del graph._by_name[op.name]
+    graph._operations[:] = [op for op in graph._operations if op in needed]
+    for i, op in enumerate(graph._operations):
+        op.id = i
 
 
 def extend_operation(

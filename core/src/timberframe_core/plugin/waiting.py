@@ -47,11 +47,13 @@ _LONGEST_SLEEP_SECONDS = 0.2  # Python notices a signal that comes just before t
 class CancelToken:
     """Stops a run. `word` is what native code polls: one int32, zero while the run may go on."""
 
-    __slots__ = ("__weakref__", "_conditions", "_polls", "reason", "word")
+    __slots__ = ("__weakref__", "_conditions", "_polls", "limited", "reason", "word")
     _conditions_lock = threading.Lock()
 
     def __init__(self) -> None:
         self._polls = False
+        self.limited = False
+        """Whether a clock may end the run, which then waits for no work on the host longer than that."""
         self._conditions: tuple[threading.Condition, ...] = ()
         self.word = np.zeros(1, np.int32)
         self.reason: BaseException | None = None

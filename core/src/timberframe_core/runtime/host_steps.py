@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe_core.compiler.ir import Node, Output, body_scope
+from timberframe_core.compiler.ir import ARRAYS, Node, Output, body_scope
 from timberframe_core.compiler.plan import Located
 from timberframe_core.compiler.specialise import located as at_its_line
 from timberframe_core.compiler.stages import has_static_shapes
@@ -26,6 +27,7 @@ from timberframe_core.plugin.host_ops import HostCall, HostOp, RunFunction, find
 from timberframe_core.runtime import host_ops as host_ops  # registers the core's own
 from timberframe_core.runtime.functions import HostFunction
 from timberframe_core.runtime.host_calls import RunCall
+from timberframe_core.runtime.limited import carry_out
 from timberframe_core.runtime.shared_resources import Elsewhere, write_node
 from timberframe_core.shapes import Shape, format_shape
 
@@ -42,7 +44,9 @@ _HOST, _LOCATED, _AS_IT_IS = range(3)
 class HostStep:
     """A node with its host op. handles: keys of the resources that its handles mean; made: of the one that it makes."""
 
-    __slots__ = ("_count", "_inputs", "_run", "_shapes", "_shared", "_work", "device", "handles", "made", "node")
+    __slots__ = (
+        "_count", "_inputs", "_quick", "_run", "_shapes", "_shared", "_work", "device", "handles", "made", "node",
+    )  # fmt: skip
 
     def __init__(self, node: Node) -> None:
         assert node.device is not None
@@ -52,6 +56,7 @@ class HostStep:
         self._run = op.run
         self._shared = op if op.shared else None
         self._work = b""
+        self._quick = node.on_lists or node.op.role in ARRAYS
         self._count = len(node.outputs)
         self._shapes = [x.static_shape for x in node.outputs] if has_static_shapes(node) else []
         self.handles = [variable_name(x) for x in node.inputs if x.dtype is resource]
@@ -75,7 +80,8 @@ class HostStep:
         try:
             made = self._elsewhere(run)
             if made is None:
-                made = self._run(RunCall(self, self._here(run), run))
+                call = RunCall(self, self._here(run), run)
+                made = self._run(call) if self._quick else carry_out(partial(self._run, call), run.context.cancel)
             if not isinstance(made, (list, tuple)) or len(made) + (self.made != "") != self._count:
                 raise self._wrong_outputs(made)
             if self.made:

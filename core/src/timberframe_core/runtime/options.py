@@ -68,6 +68,7 @@ class Deadline:
             )
             self._timer = threading.Timer(milliseconds / 1000, token.cancel, (error,))
             self._timer.daemon = True
+            token.limited = True
             token.poll()
 
     def __enter__(self) -> None:

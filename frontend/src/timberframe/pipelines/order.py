@@ -156,6 +156,9 @@ class _TakeCursor(Wrapper):
         self.source.set_position(state["source"])
 
 
+_AT_ONCE = 1 << 16  # elements that are skipped before it is seen whether the call was stopped
+
+
 class Skip(_Counted):
     """The elements after the first `count`; a negative count means none of them."""
 
@@ -182,7 +185,8 @@ class _SkipCursor(Wrapper):
         left = self._left
         while left:
             try:
-                count = self._skip_some(left)
+                self._context.cancel.check()
+                count = self._skip_some(min(left, _AT_ONCE))
             except Exception:
                 if self._context.cancelled:
                     self._left = left

@@ -27,6 +27,9 @@ from timberframe_core.plugin.host_ops import HostCall
 _MOST_ROUNDS = 3
 """Number of repetitions of which TensorFlow's buffer holds elements; a further one adds one element at most."""
 
+_AT_ONCE = 1 << 16
+"""Number of elements that a buffer takes before it is seen whether the call was stopped."""
+
 _drawing = threading.Lock()
 """Held while seeds are drawn: iterators of one dataset may be begun by several threads."""
 
@@ -78,8 +81,8 @@ class _Round:
     source has a table, it holds numbers of rows. `arrived` are elements that the source gave ahead.
     """
 
-    def __init__(self, source: Cursor, size: int, by_rows: bool) -> None:
-        self.source, self._size, self._by_rows = source, size, by_rows
+    def __init__(self, source: Cursor, context: Context, size: int, by_rows: bool) -> None:
+        self.source, self._context, self._size, self._by_rows = source, context, size, by_rows
         self.held = 0
         self.arrived: deque[Any] = deque()
         self._buffer: list[Any] = []
@@ -100,7 +103,7 @@ class _Round:
         """Fills the buffer up to `room` elements. ahead: how many may be taken of the source at once, if more."""
         arrived, buffer = self.arrived, self._buffer
         while self.held < room:
-            if not arrived and (self._source_ended or not self._receive(max(ahead, room - self.held))):
+            if not arrived and (self._source_ended or not self._receive(max(ahead, min(room - self.held, _AT_ONCE)))):
                 break
             if len(buffer) < self._size:
                 buffer.append(arrived.popleft())
@@ -110,6 +113,7 @@ class _Round:
 
     def _receive(self, count: int) -> bool:
         """Takes elements of the source, at least one; False where it has no more."""
+        self._context.cancel.check()
         if self._by_rows:
             rows = self.source.rows(count)
             self.arrived.extend(() if rows is None else rows.tolist())
@@ -289,7 +293,7 @@ class _ShuffleCursor(Cursor):
 
     def _begin_round(self) -> _Round:
         source = self._pipeline.source.begin(self._context, f"{self._path}/0")
-        self._rounds.append(_Round(source, self._pipeline.buffer_size, self.table is not None))
+        self._rounds.append(_Round(source, self._context, self._pipeline.buffer_size, self.table is not None))
         self._begun += 1
         return self._rounds[-1]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,7 +58,7 @@ class Emitter:
     must not be cut short, because they overwrite a variable.
     """
 
-    def __init__(self, prepared: Prepared, slots: Sequence[Value], whole: Collection[int] = ()) -> None:
+    def __init__(self, prepared: Prepared, slots: Sequence[Value], whole: Set[int] = frozenset()) -> None:
         self.image = Image()
         self.nodes: list[KernelNode] = []
         self.reasons: list[tuple[str, ...]] = []
@@ -73,7 +73,7 @@ class Emitter:
         self._top(top, _Scope(self.image, prepared, 0, self.tensors), whole)
         self.image.finish()
 
-    def _top(self, segment: Segment, scope: _Scope, whole: Collection[int]) -> None:
+    def _top(self, segment: Segment, scope: _Scope, whole: Set[int]) -> None:
         begin = 0
         for position, (node, launch) in enumerate(zip(scope.prepared.nodes, scope.prepared.launches, strict=True)):
             if launch is None or launch.native is not None:

@@ -71,7 +71,7 @@ class CpuExecutable:
         self.slots = _in_memory([*self.changing, *of_variables])
         self.staying = self.slots[len(self.changing) :]  # these stay while the variables do, the others are a run's own
         overwriting = {u.new.id for u in updates if u.in_place}
-        whole = [i for i, n in enumerate(cluster.nodes) if any(v.id in overwriting for v in n.outputs)]
+        whole = {i for i, n in enumerate(cluster.nodes) if any(v.id in overwriting for v in n.outputs)}
         if self.prepared.plan.arena > _ADDRESS_SPACE:
             raise ResourceExhaustedError(
                 f"{device.spec}: a program needs {self.prepared.plan.arena} bytes at once; addresses end before that"

@@ -8,6 +8,7 @@ one of these is known only by running, NotDenseError says so.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +28,6 @@ from timberframe_ops.passes.dense.loops import LoopCopy, find_body, live_variabl
 _FUNCTIONAL = RUNS_BODIES | {"call"}
 _NOT_COPIED = CONTROL_FLOW  # in functions; that of the graph has become loops and branches
 _WITHOUT_EFFECT = VARIABLE_READS | ARRAYS | {"variable"}  # arrays are values of a run
-_DEEPEST = 16  # functions within functions
 _COPIES = 8  # of one loop body, until all about its lists is known
 
 
@@ -87,20 +87,24 @@ def _has_effect(op: Operation) -> bool:
 class GraphCopy:
     """Copies operations into a graph. known: what stands for a tensor, a Dense for a list. ran: for an operation.
 
-    outer: the copy of the graph that runs the function which this one copies.
+    outer: the copy of the graph around, which runs what this one copies. sources: all functions that are being copied.
     """
 
-    def __init__(self, graph: Graph, known: Mapping[Tensor, Any], outer: GraphCopy | None = None) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        known: Mapping[Tensor, Any],
+        outer: GraphCopy | None = None,
+        sources: frozenset[FuncGraph] = frozenset(),
+    ) -> None:
         self.graph = graph
-        self.depth: int = 0 if outer is None else outer.depth + 1
-        if self.depth > _DEEPEST:
-            raise NotDenseError("functions are nested too deep, or recursive")
+        self.sources = sources
         self.known: dict[Tensor, Any] = dict(known)
         self.ran: dict[Operation, list[Operation]] = {}
         self.bounds: Bounds = {} if outer is None else outer.bounds
-        self._learned: dict[Any, tuple[list[ListVariable | None], bool]] = {} if outer is None else outer._learned
-        """The last assumptions of loops, by how their lists and shapes begin. The body of a loop is copied several
-        times; a loop in it would otherwise find out the same each time, which multiplies with each level."""
+        self._copied: dict[Any, LoopCopy] = {} if outer is None else outer._copied
+        """The last copies of loops, by how their lists and shapes begin. The body of a loop is copied several times;
+        what the copy of a loop in it has come to serves each time."""
         self._live: dict[Operation, list[int]] = {}
         """Of each loop, the loop variables that matter."""
 
@@ -110,9 +114,11 @@ class GraphCopy:
             raise NotDenseError(f"the list '{x.name}' leaves the graph")
         return found
 
-    def child(self, graph: FuncGraph, known: Mapping[Tensor, Any]) -> GraphCopy:
-        """For the body of a function that this graph runs."""
-        return GraphCopy(graph, known, self)
+    def child(self, graph: FuncGraph, known: Mapping[Tensor, Any], source: FuncGraph) -> GraphCopy:
+        """Returns the copy of a function that this graph runs, with nothing in it yet."""
+        if source in self.sources:
+            raise NotDenseError(f"function '{source.name}' calls itself")
+        return GraphCopy(graph, known, self, self.sources | {source})
 
     def operations(self, order: Sequence[Operation], results: Iterable[Tensor | Operation]) -> None:
         """Copies operations, which come after their inputs; results: what the caller wants of them."""
@@ -199,7 +205,7 @@ class GraphCopy:
         known = {}
         for inner, outer in zip(old.inputs, given, strict=True):
             known[inner] = stand_in(new, inner, outer, outer.static_shape)
-        copy = self.child(new, known)
+        copy = self.child(new, known, old)
         copy.operations(prune([*old.outputs, *old.control_outputs], old.inputs), old.outputs)
         copy.finish(old, [copy.tensor(t) for t in old.outputs])
         return new
@@ -220,35 +226,41 @@ class GraphCopy:
     # Loops
 
     def _loop(self, op: Operation, inputs: list[Any], control: Sequence[Operation]) -> list[Any]:
-        given = [inputs[i] for i in self._live[op]]
-        variables = [ListVariable.of(x) if isinstance(x, Dense) else None for x in given]
-        key = (op, *(None if x is None else x.start if isinstance(x, Dense) else x.static_shape for x in given))
-        if key in self._learned:
-            known, exact = self._learned[key]
-            try:
-                return self._try_loop(op, given, control, [v and replace(v) for v in known], exact, key)
-            except NotDenseError:
-                del self._learned[key]  # it holds no longer, in another copy of what is outside
-        return self._try_loop(op, given, control, variables, True, key)
+        live = self._live[op]
+        given = [inputs[i] for i in live]
+        starts = (None if x is None else x.start if isinstance(x, Dense) else x.static_shape for x in given)
+        key = (op, *live, *starts)
+        known = self._copied.get(key)
+        if known is not None and known.serves(self, given):
+            return known.moved(self, given).add(control)
+        loop = self._copied[key] = self._copied_loop(op, given, known)
+        return loop.add(control)
 
-    def _try_loop(
-        self,
-        op: Operation,
-        given: list[Any],
-        control: Sequence[Operation],
-        variables: list[ListVariable | None],
-        exact: bool,
-        key: Any,
-    ) -> list[Any]:
-        """Copies a loop until all is known of its lists, and remembers that.
+    def _copied_loop(self, op: Operation, given: list[Any], known: LoopCopy | None) -> LoopCopy:
+        """Returns the finished copy of a loop; known: one of a loop that begins with equal lists and shapes."""
+        if known is not None:
+            with suppress(NotDenseError):  # what holds there need not hold in another copy of what is around it
+                return self._try_loop(op, given, [v and replace(v) for v in known.variables], known.exact)
+        return self._try_loop(op, given, [ListVariable.of(x) if isinstance(x, Dense) else None for x in given], True)
 
-        variables, exact: what is assumed of the lists and of shapes at first.
-        """
+    def _try_loop(self, op: Operation, given: list[Any], variables: list[ListVariable | None], exact: bool) -> LoopCopy:
+        """Copies a loop until all is known of its lists; variables, exact: what is assumed of these and of shapes."""
         for _ in range(_COPIES):
             loop = LoopCopy(self, op, self._live[op], given, variables, exact)
             if loop.trace():
-                self._learned[key] = [v and replace(v) for v in variables], exact
-                return loop.add(control)
+                loop.finish()
+                return loop
             if loop.changes_shape:
                 exact = False
         raise NotDenseError(f"the lists of loop '{op.name}' do not converge")
+
+    def has_room_for(self, function: FuncGraph) -> bool:
+        """Returns whether no other function has the name of this one or of one within it."""
+        given = {function.name: function, **function.functions}
+        graph: Graph | None = self.graph
+        while graph is not None:
+            known = graph.functions
+            if any(known[name] is not given[name] for name in known.keys() & given.keys()):
+                return False
+            graph = graph.outer if isinstance(graph, FuncGraph) else None
+        return True

@@ -1,6 +1,6 @@
 """Lists as dense tensors: what each op on a list does when the list is one tensor with a row for each element.
 
-Used on copies of graphs made for the shapes of one set of feeds (`compiler/dense/graph.py`). What does not fit raises
+Used on copies of graphs made for the shapes of one set of feeds (`passes/dense/graph.py`). What does not fit raises
 NotDenseError, and the executor then keeps the lists.
 """
 

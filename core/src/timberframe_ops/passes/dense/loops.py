@@ -1,15 +1,16 @@
-"""Copies of loops in which lists are dense tensors; see `compiler/dense/graph.py`."""
+"""Copies of loops in which lists are dense tensors; see `passes/dense/graph.py`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from timberframe_core.compiler.build import prune
+from timberframe_core.compiler.build import prune, read_inputs
 from timberframe_core.compiler.trips import IterationLimit, counter_step, iteration_limit, original
 from timberframe_core.dtypes import int32, resource
 from timberframe_core.graph.function import FuncGraph, share_captures
@@ -28,25 +29,12 @@ if TYPE_CHECKING:
 def live_variables(op: Operation, wanted: set[int]) -> list[int]:
     """Returns the loop variables that the wanted ones, the condition and the body's side effects depend on."""
     cond, body = (find_body(op, op.attrs[n]) for n in ("cond", "body"))
-    live = wanted | _used(cond, [*cond.outputs, *cond.control_outputs]) | _used(body, body.control_outputs)
+    live = wanted | read_inputs(cond, [*cond.outputs, *cond.control_outputs]) | read_inputs(body, body.control_outputs)
     while True:
-        more = _used(body, [body.outputs[i] for i in live]) - live
+        more = read_inputs(body, [body.outputs[i] for i in live]) - live
         if not more:
             return sorted(live)
         live |= more
-
-
-def _used(function: FuncGraph, results: Iterable[Tensor | Operation]) -> set[int]:
-    """Returns the positions of the inputs that results depend on."""
-    wanted = list(results)
-    tensors = {t for t in wanted if isinstance(t, Tensor)}
-    tensors.update(*(_values_read(op) for op in prune(wanted, function.inputs)))
-    return {i for i, t in enumerate(function.inputs) if t in tensors}
-
-
-def _values_read(op: Operation) -> Sequence[Tensor]:
-    """Returns the inputs of an operation but for an array's handle: what it means is known by the array's flow."""
-    return op.inputs[1:] if op.op_def.role == "use_array" else op.inputs
 
 
 class LoopCopy:
@@ -80,12 +68,13 @@ class LoopCopy:
         self.following: list[Any] = []
         self.written: dict[Array, str] = {}
         self.limit: IterationLimit | None = None
+        self.captured: Sequence[Tensor] = ()
 
     def trace(self) -> bool:
         """Copies condition and body; whether what was known of the lists suffices."""
         known = [self._inputs(i) for i in range(2)]
-        cond, body = (self.outer.child(f, k) for f, k in zip(self.functions, known, strict=True))
         old_cond, old_body = self.old
+        cond, body = (self.outer.child(*of) for of in zip(self.functions, known, self.old, strict=True))
         with same_user_line():
             cond.operations(prune(old_cond.outputs, old_cond.inputs), old_cond.outputs)
             body.operations(prune([*self.old_outputs, *old_body.control_outputs], old_body.inputs), self.old_outputs)
@@ -105,7 +94,7 @@ class LoopCopy:
         for inner, outer, variable in zip(self.old_inputs[which], self.inputs, self.variables, strict=True):
             if isinstance(outer, Dense):
                 assert variable is not None
-                if outer.array is not None and self.outer.depth:
+                if outer.array is not None and self.outer.sources:
                     raise NotDenseError("an array is used in a loop within another one")
                 known[inner] = self._list_input(function, outer, variable)
             elif outer is None:
@@ -218,34 +207,62 @@ class LoopCopy:
         after = self.following[i]
         return after if isinstance(after, Tensor) else None
 
-    def add(self, control: Sequence[Operation]) -> list[Any]:
-        """Adds the loop to the outer graph; what stands for its outputs."""
-        outer, op = self.outer, self.op
-        builder = Builder(outer.graph, f"{op.name}/list")
-        start: list[Tensor] = []
+    def finish(self) -> None:
+        """Ends the copies of the functions, with what an iteration makes of loop variables, lists and lengths."""
         ends: list[Tensor] = []
         inner = Builder(self.functions[1], "list")
-        for x, after, variable in zip(self.inputs, self.following, self.variables, strict=True):
+        for after, variable in zip(self.following, self.variables, strict=True):
             if variable is None:
-                start.append(x)
                 ends.append(after)
             elif variable.constant is not None:
-                start.append(builder.constant(0))
                 ends.append(self.functions[1].inputs[len(ends)])
             else:
-                with outer.graph.device(op.device or None):
-                    start.append(_resized(builder, x, variable))
                 ends.append(_tensor_of(inner, after, variable))
-        keys = self._length_keys()
-        for length, by in keys:
-            start.append(length if isinstance(length, Tensor) else builder.constant(length))
+        for length, by in self._length_keys():
             ends.append(inner.add(self.lengths[length, by][1], inner.constant(by)))
         cond, body = self.functions
         self.body.finish(self.old[1], ends)
-        declared = len(start)
-        captured = share_captures([cond, body], declared)
+        declared = len(ends)
+        self.captured = share_captures([cond, body], declared)
         body.outputs = [*body.outputs, *body.inputs[declared:]]
-        start += captured
+
+    def serves(self, outer: GraphCopy, inputs: Sequence[Any]) -> bool:
+        """Returns whether the finished copies are also those of the loop in another copy of what is around it.
+
+        inputs: what the loop begins with there; its lists and shapes are as they were here.
+        """
+        return (
+            not self.captured
+            and all(_is_alike(x, before) for x, before in zip(inputs, self.inputs, strict=True))
+            and all(self.outer.bounds.get(x) == outer.bounds.get(y) for x, y in zip(self.inputs, inputs, strict=True))
+            and all(outer.has_room_for(f) for f in self.functions)
+        )
+
+    def moved(self, outer: GraphCopy, inputs: list[Any]) -> LoopCopy:
+        """Returns the finished loop in another copy of what is around it, which it serves."""
+        new = copy(self)
+        new.outer, new.inputs = outer, inputs
+        for function in self.functions:
+            function.outer = outer.graph
+        return new
+
+    def add(self, control: Sequence[Operation]) -> list[Any]:
+        """Adds the finished loop to the outer graph; what stands for its outputs."""
+        outer, op = self.outer, self.op
+        builder = Builder(outer.graph, f"{op.name}/list")
+        start: list[Tensor] = []
+        for x, variable in zip(self.inputs, self.variables, strict=True):
+            if variable is None:
+                start.append(x)
+            elif variable.constant is not None:
+                start.append(builder.constant(0))
+            else:
+                with outer.graph.device(op.device or None):
+                    start.append(_resized(builder, x, variable))
+        keys = self._length_keys()
+        start += [n if isinstance(n, Tensor) else builder.constant(n) for n, _ in keys]
+        start += self.captured
+        cond, body = self.functions
         names = {"cond": outer.graph.add_function(cond), "body": outer.graph.add_function(body)}
         shapes = tuple(t.static_shape for t in body.inputs)
         attrs = {**op.attrs, **names, "T": tuple(t.dtype for t in start), "output_shapes": shapes}
@@ -291,6 +308,19 @@ class LoopCopy:
         if variable.constant is not None:
             return replace(after, constant=variable.constant)
         return replace(after, tensor=made[i])
+
+
+def _is_alike(x: Any, before: Any) -> bool:
+    """Returns whether the copies of a loop's functions cannot tell two values apart that it may begin with.
+
+    Of two lists or shapes that are equal: a list whose length is a tensor equals itself alone.
+    """
+    if isinstance(x, Dense):
+        return isinstance(x.length, int) and isinstance(before.length, int) and x.array is None
+    known, other = x.host_value, before.host_value
+    if (known is None) != (other is None) or x.handle != before.handle:
+        return False
+    return known is None or (known.dtype == other.dtype and np.array_equal(known, other))
 
 
 def _resized(b: Builder, x: Dense, variable: ListVariable) -> Tensor:
