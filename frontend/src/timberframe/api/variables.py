@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -313,14 +313,21 @@ class Variable(Updates, Operators, metaclass=Created):
 
     # Writing, see also api/variable_updates.py
 
-    def update(self, op: str, inputs: Sequence[Any], name: str | None, read_value: bool = True) -> Any:
+    def update(
+        self,
+        op: str,
+        inputs: Sequence[Any],
+        name: str | None,
+        read_value: bool = True,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> Any:
         """Runs an op that changes the variable, whose first input is the handle and whose last is of its dtype.
 
         Returns the value read thereafter, or the operation without read_value.
         """
         values = [*inputs[:-1], convert_to_tensor(inputs[-1], self.dtype)]
         with self.on_its_device():
-            made = apply_op(self._own_op(op), [self.handle, *values], name=name)
+            made = apply_op(self._own_op(op), [self.handle, *values], attrs, name)
         if made is None:  # in eager execution it is done
             return self if read_value else None
         update: Operation = made.op if self._is_reference() else made
