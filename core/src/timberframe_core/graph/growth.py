@@ -101,7 +101,7 @@ def change_inputs(op: Operation, inputs: Sequence[Tensor], control_inputs: Seque
 
 
 def allow_any_shape(handle: Tensor) -> None:
-    """Lets a variable whose handle declares a shape have values of any shape; what followed from it is inferred again."""
+    """Lets a variable whose handle declares a shape have values of any shape; what followed is inferred again."""
     op = handle.op
     declared = op.attrs["shape"]
     if declared is None:
