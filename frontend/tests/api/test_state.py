@@ -65,6 +65,19 @@ def test_assign_without_validation_keeps_the_shape_where_the_value_has_it() -> N
     assert tf.assign(v, [3.0, 4.0], validate_shape=False).shape == v.shape == (2,)
 
 
+def test_set_shape_tells_the_shape_of_what_is_read() -> None:
+    v = tf.Variable(1.0, validate_shape=False)
+    assert v.shape.rank is None
+    v.set_shape([2])
+    assert [v.shape, v.value().shape, tf.identity(v).shape] == [(2,)] * 3
+    with tf.Session() as session:
+        session.run(v.initializer)
+        session.run(v.assign([3.0, 4.0]))
+        assert session.run(v + 1.0).tolist() == [4.0, 5.0]
+    with pytest.raises(ValueError, match="sizes 2 and 3 differ"):
+        v.set_shape([3])
+
+
 def test_variable_that_grows_goes_through_a_graph_def() -> None:
     v = tf.Variable(np.zeros([0], np.int32), name="v")
     tf.assign(v, tf.concat([v, [1, 2]], 0), validate_shape=False, name="grow")

@@ -54,6 +54,7 @@ class Variable(Updates, Operators, metaclass=Created):
 
     __array_priority__ = 100  # so that ndarray + Variable asks the Variable
     SaveSliceInfo = SaveSliceInfo
+    _known_shape: TensorShape | None = None  # by `set_shape`
 
     def __init__(
         self,
@@ -192,11 +193,17 @@ class Variable(Updates, Operators, metaclass=Created):
     @property
     def shape(self) -> TensorShape:
         """The shape of the values that it may hold."""
-        return TensorShape(self.handle.op.attrs["shape"])
+        return TensorShape(self.handle.op.attrs["shape"]) if self._known_shape is None else self._known_shape
 
     def get_shape(self) -> TensorShape:
         """Returns the shape of the values that it may hold."""
         return self.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Adds knowledge about the shape of what is read from now on; assigns are not bound by it."""
+        self._known_shape = self.shape.merge_with(shape)
+        if not self.handle.eager:
+            self._fetched.set_shape(shape)
 
     def numpy(self) -> Any:
         """Returns the value as an array, in eager execution."""
@@ -259,6 +266,8 @@ class Variable(Updates, Operators, metaclass=Created):
                 value: Tensor = apply_op("Identity", [self.handle], name=name)
             else:
                 value = apply_op("ReadVariableOp", [self.handle], {"dtype": self.dtype}, name)
+        if self._known_shape is not None:
+            value.set_shape(self._known_shape)
         return value
 
     def read_value(self) -> Tensor:
