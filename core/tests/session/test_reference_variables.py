@@ -35,6 +35,26 @@ def test_reader_runs_after_the_write_that_it_waits_for(write: Write) -> None:
     assert write.run("read:0") == 5
 
 
+@pytest.mark.parametrize("dtype", [tf.float32, tf.string])
+def test_variable_of_no_elements_has_its_value_without_an_initializer(write: Write, dtype: tf.DType) -> None:
+    write("VariableV2", "v", shape=(0, 3), dtype=dtype)("Identity", "read", "v", T=dtype)
+    write("IsVariableInitialized", "has", "v", dtype=dtype)
+    with tf.Session(graph=write.graph()) as session:
+        value, has = session.run(["read:0", "has:0"])
+    assert (value.shape, value.dtype) == ((0, 3), dtype.as_numpy_dtype)
+    assert has
+
+
+def test_variable_of_no_elements_keeps_what_it_was_grown_to(write: Write) -> None:
+    write("VariableV2", "v", shape=(0,), dtype=tf.int32)("Identity", "read", "v")
+    write.const("axis", 0).const("two", [1, 2])("ConcatV2", "longer", "v", "two", "axis", N=2)
+    write("Assign", "grow", "v", "longer", validate_shape=False)
+    with tf.Session(graph=write.graph()) as session:
+        for _ in range(2):
+            session.run("grow")
+        assert session.run("read:0").tolist() == [1, 2, 1, 2]
+
+
 def test_variable_of_a_shape_known_in_part_has_no_value_though_a_size_is_zero(write: Write) -> None:
     write("VariableV2", "v", shape=(None, 0), dtype=tf.int32)("Identity", "read", "v")
     with pytest.raises(tf.errors.FailedPreconditionError, match="variable 'v' has no value"):

@@ -77,6 +77,31 @@ def test_size_that_follows_from_a_variable(name: str) -> None:
         np.testing.assert_array_equal(session.run(result), wanted(5000))
 
 
+SIZED_BY_A_KERNEL: dict[str, Build] = {
+    "where": lambda x: tf.where(x > 0.5),
+    "unique": lambda x: tf.unique(tf.floor(x * tf.cast(tf.size(x) // 2 - 1, tf.float32) + 0.5))[0],
+    "dynamic_partition": lambda x: tf.dynamic_partition(x, tf.cast(x > 0.5, tf.int32), 2)[1],
+    "setdiff1d": lambda x: tf.setdiff1d(x, tf.minimum(x, 0.5))[0],
+}
+ONLY_SIZES: dict[str, tuple[Build, Callable[[int], Any]]] = {
+    "shape": (lambda y: tf.shape(y)[:1], lambda n: [n]),
+    "size": (lambda y: tf.size(y), lambda n: n),
+    "fill": (lambda y: tf.fill(tf.shape(y)[:1], 3), lambda n: np.full(n, 3)),
+    "tile": (lambda y: tf.tile([[2.0]], tf.stack([tf.shape(y)[0], 2])), lambda n: np.full((n, 2), 2.0)),
+}
+
+
+@pytest.mark.parametrize("use", ONLY_SIZES)
+@pytest.mark.parametrize("name", SIZED_BY_A_KERNEL)
+def test_only_the_size_is_used_of_what_a_kernel_sizes(name: str, use: str) -> None:
+    function, wanted = ONLY_SIZES[use]
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None])
+        result = function(SIZED_BY_A_KERNEL[name](x))
+        for size in (10, 40):
+            np.testing.assert_array_equal(session.run(result, {x: halves(size)}), wanted(size // 2))
+
+
 def test_size_that_follows_from_a_large_constant() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         assert session.run(tf.range(count(tf.constant(halves(5000))))).shape == (2500,)

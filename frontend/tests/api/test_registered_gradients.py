@@ -91,8 +91,11 @@ def test_not_differentiable_ends_gradients(graph: tf.Graph) -> None:
 def test_a_name_is_registered_once() -> None:
     twice = name()
     tf.RegisterGradient(twice)(lambda op, grad: grad)
-    with pytest.raises(tf.errors.AlreadyExistsError, match=f"RegisterGradient '{twice}': has a gradient already"):
+    with pytest.raises(
+        tf.errors.AlreadyExistsError, match=f"RegisterGradient '{twice}': has a gradient already"
+    ) as caught:
         tf.RegisterGradient(twice)(lambda op, grad: grad)
+    assert isinstance(caught.value, KeyError)  # which TensorFlow raises
     with pytest.raises(tf.errors.AlreadyExistsError, match=r"'Relu': .*gradient_override_map"):
         tf.RegisterGradient("Relu")(lambda op, grad: grad)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import timberframe as tf
@@ -45,6 +46,47 @@ def test_assign_checks_the_shape() -> None:
 
 def test_any_shape_may_be_assigned_without_validation() -> None:
     assert tf.Variable([1.0, 2.0], validate_shape=False).assign([1.0]).shape.rank is None
+
+
+def test_assign_without_validation_changes_the_shape_of_a_variable() -> None:
+    words = tf.Variable([], name="words", dtype=tf.string, trainable=False, collections=[])
+    before, given = tf.identity(words), tf.placeholder(tf.string, [None])
+    longer = tf.assign(words, tf.concat([words, given], 0), validate_shape=False)
+    with tf.Session() as session:
+        assert session.run(before).tolist() == []
+        assert session.run(longer, {given: ["a"]}).tolist() == [b"a"]
+        assert session.run(longer, {given: ["b", "c"]}).tolist() == [b"a", b"b", b"c"]
+        assert session.run([before, tf.size(before)], {})[0].tolist() == [b"a", b"b", b"c"]
+        assert session.run(tf.size(before)) == 3
+
+
+def test_assign_without_validation_keeps_the_shape_where_the_value_has_it() -> None:
+    v = tf.Variable([1.0, 2.0])
+    assert tf.assign(v, [3.0, 4.0], validate_shape=False).shape == v.shape == (2,)
+
+
+def test_set_shape_tells_the_shape_of_what_is_read() -> None:
+    v = tf.Variable(1.0, validate_shape=False)
+    assert v.shape.rank is None
+    v.set_shape([2])
+    assert [v.shape, v.value().shape, tf.identity(v).shape] == [(2,)] * 3
+    with tf.Session() as session:
+        session.run(v.initializer)
+        session.run(v.assign([3.0, 4.0]))
+        assert session.run(v + 1.0).tolist() == [4.0, 5.0]
+    with pytest.raises(ValueError, match="sizes 2 and 3 differ"):
+        v.set_shape([3])
+
+
+def test_variable_that_grows_goes_through_a_graph_def() -> None:
+    v = tf.Variable(np.zeros([0], np.int32), name="v")
+    tf.assign(v, tf.concat([v, [1, 2]], 0), validate_shape=False, name="grow")
+    message = tf.get_default_graph().as_graph_def()
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.import_graph_def(message, name="")
+        for _ in range(2):
+            session.run("grow")
+        assert session.run("v/Read/ReadVariableOp:0").tolist() == [1, 2, 1, 2]
 
 
 def test_assign_checks_the_dtype() -> None:

@@ -377,6 +377,11 @@ def test_powers_of_adams_betas_are_found_by_the_method_that_programs_call() -> N
         assert session.run(optimizer._get_beta_accumulators()) == (0.25, 0.0625)
 
 
+@pytest.mark.parametrize("name", [n for n in dir(tf.train) if n.endswith("Optimizer") and n != "Optimizer"])
+def test_optimizers_derive_from_optimizer_itself(name: str) -> None:
+    assert getattr(tf.train, name).__base__ is tf.train.Optimizer  # GPflow refuses others
+
+
 def test_minimize_calls_methods_of_a_subclass_by_names() -> None:
     class Clipped(tf.train.AdamOptimizer):
         def compute_gradients(self, loss: Any, var_list: Any = None, **others: Any) -> Any:

@@ -25,6 +25,7 @@ from timberframe_core.compiler.stages import Schedule, Stage, make_schedule
 from timberframe_core.dtypes import variant
 from timberframe_core.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from timberframe_core.fallback import failures_noted, report_failure
+from timberframe_core.graph.growth import INITIAL_SHAPE
 from timberframe_core.plugin.contracts import Array, Cluster, Device, Executable
 from timberframe_core.plugin.device_defaults import DeviceDefaults
 from timberframe_core.shapes import format_shape, is_static
@@ -138,9 +139,7 @@ class Plan:
             self.placements = placer.place(program, self._homes())
 
         self._needed = self._pipeline.prepare(program, place, self.passes)
-        for node in program.nodes:  # in another process a variable may have a value that this session did not give it
-            if node.op.role == "variable" and node.device is not None and node.device.incarnation != _HERE:
-                self.variables.get(node.variable or "", node.device, node.attrs["dtype"])
+        self._make_variables()
         self.results = [f for f in program.fetches if isinstance(f, Output)]
         self.schedule: Schedule = make_schedule(program, self._needed)
         """The stages for shapes that are bound from now on."""
@@ -148,6 +147,20 @@ class Plan:
         declared = {n.variable for n in program.nodes if n.op.role == "variable" and is_static(n.attrs["shape"])}
         self._list_feeds = [i for i, f in enumerate(program.feeds) if f.dtype is variant]
         self._open_variables = sorted(named - declared)  # their shapes are part of what a plan is bound to
+
+    def _make_variables(self) -> None:
+        """Makes the variables that may have a value which no run of this session gave them: those of other processes,
+        and those of no elements, whose only value TensorFlow's reference variables have from the start.
+        """
+        for node in self.program.nodes:
+            if node.op.role != "variable" or node.device is None:
+                continue
+            shape = node.attrs.get(INITIAL_SHAPE, node.attrs["shape"])
+            empty = is_static(shape) and 0 in shape
+            if empty or node.device.incarnation != _HERE:
+                variable = self.variables.get(node.variable or "", node.device, node.attrs["dtype"])
+                if empty:
+                    variable.make_empty(tuple(shape))
 
     def _homes(self) -> dict[str, Device]:
         names = {n.variable for n in self.program.nodes if n.variable is not None}

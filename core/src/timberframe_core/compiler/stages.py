@@ -255,7 +255,7 @@ def _find_outputs(program: Program, stages: list[Stage]) -> None:
     for node in program.nodes:
         mine = stage_of.get(node)
         for x in node.inputs:
-            if x.node in stage_of and stage_of[x.node] is not mine and not _shape_only_reader(node):
+            if x.node in stage_of and stage_of[x.node] is not mine and _needs_array(node, x):
                 outputs[x] = None
     for fetch in program.fetches:
         if isinstance(fetch, Output):
@@ -294,5 +294,6 @@ def _taken_where_they_are(node: Node) -> frozenset[int]:
     return frozenset() if host_op is None else host_op.located_inputs(node.op, node.attrs)
 
 
-def _shape_only_reader(node: Node) -> bool:
-    return node.host_value and node.op.shape_only
+def _needs_array(node: Node, x: Output) -> bool:
+    """Returns whether a node needs an input's array: for the shape alone only where a kernel decides it."""
+    return not (node.host_value and node.op.shape_only) or x.node.op.bound is not None

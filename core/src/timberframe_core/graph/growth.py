@@ -1,7 +1,7 @@
-"""Changes to operations that exist: operations put before them, more inputs and outputs, removal, other inputs.
+"""Changes to operations that exist: operations before them, more inputs and outputs, removal, other inputs and shapes.
 
-Gradients of loops and branches need all but the last: the forward operation gets further results, which the backward
-pass reads. Programs edit graphs by the last.
+Gradients of loops and branches need the first three: the forward operation gets further results, which the backward
+pass reads. Programs edit graphs by other inputs, and change the shapes of variables by other shapes.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ from timberframe_core.dtypes import DType
 from timberframe_core.errors import InvalidArgumentError
 from timberframe_core.graph.attributes import complete_attrs
 from timberframe_core.graph.graph import Graph
-from timberframe_core.graph.inference import check_inputs, output_dtypes
+from timberframe_core.graph.inference import check_inputs, infer_outputs, output_dtypes
 from timberframe_core.graph.operation import Operation, Tensor
-from timberframe_core.shapes import Shape
+from timberframe_core.shapes import Shape, is_static
+
+INITIAL_SHAPE = "_initial_shape"
+"""The attr of a VarHandleOp that declares no shape, with the sizes of the variable's first values."""
 
 
 @contextmanager
@@ -106,6 +109,29 @@ def change_inputs(op: Operation, inputs: Sequence[Tensor], control_inputs: Seque
             for i, each in enumerate(order):
                 each.id = i
         graph.version += 1
+
+
+def allow_any_shape(handle: Tensor) -> None:
+    """Lets a variable whose handle declares a shape have values of any shape; what followed is inferred again."""
+    op = handle.op
+    declared = op.attrs["shape"]
+    if declared is None:
+        return
+    with op.graph._lock:
+        extend_operation(op, {"shape": None, **initial_shape(declared)})
+        infer_outputs(op)
+        changed = {handle}
+        for later in op.graph._operations[op.id + 1 :]:
+            if not changed.isdisjoint(later.inputs):
+                for tensor in later.outputs:
+                    tensor.forget()
+                infer_outputs(later, defer_errors=True)
+                changed.update(later.outputs)
+
+
+def initial_shape(shape: Shape) -> dict[str, list[int]]:
+    """Returns the attr that keeps the shape of a variable's first values, nothing where it is not known."""
+    return {INITIAL_SHAPE: [d or 0 for d in shape or ()]} if is_static(shape) else {}
 
 
 def _in_order(operations: Sequence[Operation]) -> list[Operation] | None:

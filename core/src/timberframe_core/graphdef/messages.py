@@ -47,6 +47,8 @@ TrackableObjectGraph: Any
 QueueRunnerDef: Any
 RunOptionsMessage: Any
 RunMetadataMessage: Any
+OpLogProto: Any
+OpLogEntry: Any
 Summary: Any
 SummaryMetadata: Any
 SummaryDescription: Any

@@ -13,6 +13,7 @@ from timberframe_core import logging
 from timberframe_core.errors import InvalidArgumentError, NotFoundError
 from timberframe_core.graph.device_spec import canonical_device
 from timberframe_core.graph.graph import Graph
+from timberframe_core.graph.growth import INITIAL_SHAPE
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.graph.tensor_shape import TensorShape
 from timberframe_core.graphdef.attributes import decode_attr, is_empty
@@ -27,8 +28,10 @@ PLACEHOLDER_SHAPES = 24
 
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 
-_KEPT = {a.name: a for a in map(parse_attr, ("_kernel: string", f"{GRADIENT}: string"))}
-"""The private attrs that are kept: the label of the kernels to choose from, and the name of the gradient."""
+_KEPT = {a.name: a for a in map(parse_attr, ("_kernel: string", f"{GRADIENT}: string", f"{INITIAL_SHAPE}: list(int)"))}
+"""The private attrs that are kept: the label of the kernels to choose from, the name of the gradient, the sizes of a
+variable's first values.
+"""
 
 LISTED = 8  # names in an error that could have thousands
 

@@ -242,6 +242,12 @@ class Variable:
         if before is not None and before.standing and before is not version:
             before.end_standing()
 
+    def make_empty(self, shape: tuple[int, ...]) -> None:
+        """Gives the variable the only value of a shape without elements, unless it has one."""
+        with self.lock:
+            if self.shape is None:
+                self.commit(self.device.copy_in(np.empty(shape, self.dtype.numpy)), shape)
+
     def close(self) -> None:
         """Drops the value, as the session ends."""
         self.commit(None, None)

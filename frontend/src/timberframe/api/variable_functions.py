@@ -14,7 +14,9 @@ from timberframe.api.variable_slices import VariableSlice
 from timberframe.api.variables import Variable
 from timberframe_core.arguments import instance
 from timberframe_core.errors import InvalidTypeError
+from timberframe_core.graph.apply import convert_to_tensor
 from timberframe_core.graph.function import FuncGraph
+from timberframe_core.graph.growth import allow_any_shape
 from timberframe_core.graph.operation import Tensor
 from timberframe_core.graph.variable_value import READ, changed_variable, handle_of
 from timberframe_core.graphdef import messages
@@ -73,11 +75,24 @@ def _changed(ref: Any, function: str) -> Iterator[Variable]:
 def assign(
     ref: Variable, value: Any, validate_shape: Any = None, use_locking: Any = None, name: str | None = None
 ) -> Any:
-    """Makes `value` the variable's value; returns the value read thereafter. ref: a variable, or a slice of one."""
+    """Makes `value` the variable's value; returns the value read thereafter.
+
+    ref: a variable, or a slice of one. validate_shape: if False, the value, and thus the variable, may have any shape.
+    """
     if isinstance(ref, VariableSlice):
         return ref.assign(value, name=name)
     with _changed(ref, "assign") as variable:
-        return variable.assign(value, name=name)
+        return (
+            _assign_any_shape(variable, value, name) if validate_shape is False else variable.assign(value, name=name)
+        )
+
+
+def _assign_any_shape(variable: Variable, value: Any, name: str | None) -> Any:
+    """Makes `value` the variable's value whatever shape its handle declares; returns the value read thereafter."""
+    tensor = convert_to_tensor(value, variable.dtype)
+    if variable.op.type == "VarHandleOp" and tensor.static_shape != variable.op.attrs["shape"]:
+        allow_any_shape(variable.handle)
+    return variable.update("AssignVariableOp", [tensor], name, attrs={"validate_shape": False})
 
 
 def assign_add(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Any:

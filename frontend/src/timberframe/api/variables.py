@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -54,6 +54,7 @@ class Variable(Updates, Operators, metaclass=Created):
 
     __array_priority__ = 100  # so that ndarray + Variable asks the Variable
     SaveSliceInfo = SaveSliceInfo
+    _known_shape: TensorShape | None = None  # by `set_shape`
 
     def __init__(
         self,
@@ -192,11 +193,17 @@ class Variable(Updates, Operators, metaclass=Created):
     @property
     def shape(self) -> TensorShape:
         """The shape of the values that it may hold."""
-        return TensorShape(self.handle.op.attrs["shape"])
+        return TensorShape(self.handle.op.attrs["shape"]) if self._known_shape is None else self._known_shape
 
     def get_shape(self) -> TensorShape:
         """Returns the shape of the values that it may hold."""
         return self.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Adds knowledge about the shape of what is read from now on; assigns are not bound by it."""
+        self._known_shape = self.shape.merge_with(shape)
+        if not self.handle.eager:
+            self._fetched.set_shape(shape)
 
     def numpy(self) -> Any:
         """Returns the value as an array, in eager execution."""
@@ -259,6 +266,8 @@ class Variable(Updates, Operators, metaclass=Created):
                 value: Tensor = apply_op("Identity", [self.handle], name=name)
             else:
                 value = apply_op("ReadVariableOp", [self.handle], {"dtype": self.dtype}, name)
+        if self._known_shape is not None:
+            value.set_shape(self._known_shape)
         return value
 
     def read_value(self) -> Tensor:
@@ -313,14 +322,21 @@ class Variable(Updates, Operators, metaclass=Created):
 
     # Writing, see also api/variable_updates.py
 
-    def update(self, op: str, inputs: Sequence[Any], name: str | None, read_value: bool = True) -> Any:
+    def update(
+        self,
+        op: str,
+        inputs: Sequence[Any],
+        name: str | None,
+        read_value: bool = True,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> Any:
         """Runs an op that changes the variable, whose first input is the handle and whose last is of its dtype.
 
         Returns the value read thereafter, or the operation without read_value.
         """
         values = [*inputs[:-1], convert_to_tensor(inputs[-1], self.dtype)]
         with self.on_its_device():
-            made = apply_op(self._own_op(op), [self.handle, *values], name=name)
+            made = apply_op(self._own_op(op), [self.handle, *values], attrs, name)
         if made is None:  # in eager execution it is done
             return self if read_value else None
         update: Operation = made.op if self._is_reference() else made

@@ -66,6 +66,8 @@ _PLACES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("python.ops", "metrics metrics_impl", ("metrics",)),
     ("python.ops.losses", "losses losses_impl util", ("losses",)),
     ("python.platform", "app", ("app",)),
+    ("python.profiler", "model_analyzer option_builder tfprof_logger", ("profiler",)),
+    ("core.profiler", "tfprof_log_pb2 tfprof_output_pb2", ("profiler",)),
     ("python.platform", "flags", ("flags",)),
     ("python.platform", "gfile", ("gfile",)),
     ("python.platform", "googletest test", ("test",)),
@@ -100,12 +102,13 @@ _PLACES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "python.training",
         "adadelta adagrad adam basic_session_run_hooks checkpoint_management checkpoint_utils coordinator ftrl "
-        "device_setter gradient_descent input learning_rate_decay momentum monitored_session optimizer summary_io "
+        "device_setter gradient_descent input learning_rate_decay momentum monitored_session optimizer "
         "proximal_adagrad proximal_gradient_descent adagrad_da checkpoint_state_pb2 evaluation sync_replicas_optimizer "
         "queue_runner queue_runner_impl rmsprop saver server_lib session_manager session_run_hook supervisor "
         "training training_util",
         ("train",),
     ),
+    ("python.training", "summary_io", ("train", "summary")),
     ("python.training", "slot_creator", ("timberframe.train.slots",)),
     ("python.training", "warm_starting_util", ("train",)),
     ("python.training", "moving_averages", ("timberframe.train.moving_averages",)),
@@ -140,6 +143,8 @@ _PLACES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
      ("contrib.opt",)),
     ("contrib.signal.python.ops",
      "mel_ops mfcc_ops reconstruction_ops shape_ops spectral_ops window_ops", ("signal",)),
+    ("contrib.tfprof.python.tools.tfprof", "model_analyzer", ("contrib.tfprof.model_analyzer",)),
+    ("contrib.tfprof.python.tools.tfprof", "tfprof_logger", ("contrib.tfprof.tfprof_logger",)),
     ("contrib.training.python.training",
      "bucket_ops device_setter evaluation hparam resample sampling_ops training", ("contrib.training",)),
     ("contrib.layers.python", "layers ops", ("contrib.layers",)),
@@ -182,6 +187,8 @@ _RENAMED: Mapping[str, str] = {
     "python.ops.rnn_cell_impl._concat": "timberframe.compat.functions.concat_sizes",
     "python.ops.rnn_cell_impl._like_rnncell": "timberframe.compat.functions.like_rnn_cell",
     "python.pywrap_tensorflow.EventsWriter": "timberframe.compat.functions.EventsWriter",
+    "python.training.summary_io.SummaryWriter": "summary.FileWriter",
+    "python.training.summary_io.SummaryWriterCache": "summary.FileWriterCache",
     "python.training.monitored_session._HookedSession": "timberframe.train.wrapped_sessions.HookedSession",
     "python.training.monitored_session._WrappedSession": "timberframe.train.wrapped_sessions.WrappedSession",
     "python.training.monitored_session._CoordinatedSession": "timberframe.train.wrapped_sessions.CoordinatedSession",

@@ -23,8 +23,11 @@ from timberframe_core.graph.tensor_shape import TensorShape
 
 
 @dataclass(frozen=True)
-class _Settings:
-    """What the functions of this module have in common. least: min_after_dequeue; the queue shuffles if it is given."""
+class Settings:
+    """Settings of a queue of elements, and of the batches from it.
+
+    least: min_after_dequeue; the queue shuffles if it is given.
+    """
 
     batch_size: Any
     capacity: int
@@ -38,12 +41,12 @@ class _Settings:
 
 
 def _batches(
-    caller: str, tensors_list: Sequence[Any], threads: int, keep_input: Any, settings: _Settings, name: str | None
+    caller: str, tensors_list: Sequence[Any], threads: int, keep_input: Any, settings: Settings, name: str | None
 ) -> Any:
     """Batches of what each of tensors_list makes, each with `threads` threads."""
     if not tensors_list:
         raise InvalidArgumentError(f"{caller}: tensors_list is empty; one set of tensors at least is required")
-    lists = [_components(caller, tensors, tensors_list[0]) for tensors in tensors_list]
+    lists = [components(caller, tensors, tensors_list[0]) for tensors in tensors_list]
     scoped = [t for parts in lists for t in parts if isinstance(t, Tensor)]
     with name_scope(name, caller, scoped) as scope:
         if settings.least is not None and settings.capacity <= settings.least:
@@ -51,23 +54,27 @@ def _batches(
                 f"{caller}: capacity is {settings.capacity} and min_after_dequeue {settings.least}; the capacity must "
                 "be larger"
             )
-        converted = [[_tensor(t) for t in parts] for parts in lists]
-        keep = _checked_keep_input(caller, keep_input, settings.enqueue_many)
+        converted = [[as_component(t) for t in parts] for parts in lists]
+        keep = checked_keep_input(caller, keep_input, settings.enqueue_many)
         stored, restore = sparse_batches.store(converted, settings.enqueue_many, keep)
-        queue = _queue(caller, stored, settings)
+        queue = make_queue(caller, stored, settings, "padding_fifo_queue" if settings.dynamic_pad else "fifo_queue")
         enqueues = [_enqueue(queue, parts, settings.enqueue_many, keep) for parts in stored]
         add_queue_runner(QueueRunner(queue, enqueues * threads))
         _summarize(queue, settings)
         take = queue.dequeue_up_to if settings.allow_smaller_final_batch else queue.dequeue_many
         made = take(settings.batch_size, name=scope)
         taken = restore(made if isinstance(made, list) else [made])
-    first = tensors_list[0]
-    if isinstance(first, Mapping):
-        return dict(zip(sorted(first, key=str), taken, strict=True))
+    return in_structure(tensors_list[0], taken)
+
+
+def in_structure(given: Any, taken: list[Any]) -> Any:
+    """Returns the components of a batch as those of an element were given: a dict, a list, or one alone."""
+    if isinstance(given, Mapping):
+        return dict(zip(sorted(given, key=str), taken, strict=True))
     return taken[0] if len(taken) == 1 else taken
 
 
-def _components(caller: str, tensors: Any, first: Any) -> list[Any]:
+def components(caller: str, tensors: Any, first: Any) -> list[Any]:
     """Returns what an element consists of, dicts in the order of their keys."""
     if isinstance(first, Mapping):
         if not isinstance(tensors, Mapping) or set(tensors) != set(first):
@@ -80,11 +87,13 @@ def _components(caller: str, tensors: Any, first: Any) -> list[Any]:
     return found
 
 
-def _tensor(value: Any) -> Any:
+def as_component(value: Any) -> Any:
+    """Returns a value as a tensor, sparse ones as they are."""
     return value if isinstance(value, SparseTensor) else convert_to_tensor(value)
 
 
-def _checked_keep_input(caller: str, keep_input: Any, many: bool) -> Tensor:
+def checked_keep_input(caller: str, keep_input: Any, many: bool) -> Tensor:
+    """Returns which elements are kept as a tensor: a scalar, or of many elements a vector."""
     keep = convert_to_tensor(keep_input, name="keep_input")
     rank = keep.shape.ndims
     if rank is None or rank > 1 or (rank == 1 and not many):
@@ -94,7 +103,10 @@ def _checked_keep_input(caller: str, keep_input: Any, many: bool) -> Tensor:
     return keep
 
 
-def _queue(caller: str, lists: Sequence[Sequence[Tensor]], settings: _Settings) -> QueueBase:
+def make_queue(
+    caller: str, lists: Sequence[Sequence[Tensor]], settings: Settings, name: str = "fifo_queue"
+) -> QueueBase:
+    """Returns a queue for the elements of several sets of tensors, which must have the same dtypes."""
     dtypes = [t.dtype.base_dtype for t in lists[0]]
     for parts in lists[1:]:
         given = [t.dtype.base_dtype for t in parts]
@@ -110,8 +122,8 @@ def _queue(caller: str, lists: Sequence[Sequence[Tensor]], settings: _Settings) 
             capacity, settings.least, dtypes, shapes=shapes, seed=settings.seed, shared_name=shared_name
         )
     if settings.dynamic_pad:
-        return PaddingFIFOQueue(capacity, dtypes, shapes, shared_name=shared_name)
-    return FIFOQueue(capacity, dtypes, shapes, shared_name=shared_name)
+        return PaddingFIFOQueue(capacity, dtypes, shapes, shared_name=shared_name, name=name)
+    return FIFOQueue(capacity, dtypes, shapes, shared_name=shared_name, name=name)
 
 
 def _shape(caller: str, tensors: Sequence[Tensor], many: bool) -> TensorShape:
@@ -135,7 +147,7 @@ def _enqueue(queue: QueueBase, parts: Sequence[Tensor], many: bool, keep: Tensor
     return made
 
 
-def _summarize(queue: QueueBase, settings: _Settings) -> None:
+def _summarize(queue: QueueBase, settings: Settings) -> None:
     """Adds a summary of how full the queue is."""
     capacity, least = settings.capacity, settings.least
     name = f"fraction_of_{capacity}_full" if least is None else f"fraction_over_{least}_of_{capacity - least}_full"
@@ -162,9 +174,7 @@ def batch(
     unknown; elements are padded with zeros to the largest of a batch. allow_smaller_final_batch: what is left at the
     end comes, too. Running it raises OutOfRangeError when there is nothing more.
     """
-    settings = _Settings(
-        batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch, shared_name, dynamic_pad
-    )
+    settings = Settings(batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch, shared_name, dynamic_pad)
     return _batches("batch", [tensors], num_threads, True, settings, name)
 
 
@@ -182,9 +192,7 @@ def maybe_batch(
     name: str | None = None,
 ) -> Any:
     """`batch` of those elements for which keep_input is true: a bool scalar, or with enqueue_many one for each row."""
-    settings = _Settings(
-        batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch, shared_name, dynamic_pad
-    )
+    settings = Settings(batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch, shared_name, dynamic_pad)
     return _batches("batch", [tensors], num_threads, keep_input, settings, name)
 
 
@@ -200,9 +208,7 @@ def batch_join(
     name: str | None = None,
 ) -> Any:
     """`batch` of elements that come from several sets of tensors, each with a thread of its own."""
-    settings = _Settings(
-        batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch, shared_name, dynamic_pad
-    )
+    settings = Settings(batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch, shared_name, dynamic_pad)
     return _batches("batch_join", tensors_list, 1, True, settings, name)
 
 
@@ -219,9 +225,7 @@ def maybe_batch_join(
     name: str | None = None,
 ) -> Any:
     """`batch_join` of those elements for which keep_input is true, as in `maybe_batch`."""
-    settings = _Settings(
-        batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch, shared_name, dynamic_pad
-    )
+    settings = Settings(batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch, shared_name, dynamic_pad)
     return _batches("batch_join", tensors_list, 1, keep_input, settings, name)
 
 
@@ -239,7 +243,7 @@ def shuffle_batch(
     name: str | None = None,
 ) -> Any:
     """`batch` of elements in random order: each is drawn from more than min_after_dequeue, by `seed`."""
-    settings = _Settings(
+    settings = Settings(
         batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch, shared_name,
         least=min_after_dequeue, seed=seed,
     )  # fmt: skip
@@ -261,7 +265,7 @@ def maybe_shuffle_batch(
     name: str | None = None,
 ) -> Any:
     """`shuffle_batch` of those elements for which keep_input is true, as in `maybe_batch`."""
-    settings = _Settings(
+    settings = Settings(
         batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch, shared_name,
         least=min_after_dequeue, seed=seed,
     )  # fmt: skip
@@ -281,7 +285,7 @@ def shuffle_batch_join(
     name: str | None = None,
 ) -> Any:
     """`shuffle_batch` of elements that come from several sets of tensors, each with a thread of its own."""
-    settings = _Settings(
+    settings = Settings(
         batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch, shared_name,
         least=min_after_dequeue, seed=seed,
     )  # fmt: skip
@@ -302,7 +306,7 @@ def maybe_shuffle_batch_join(
     name: str | None = None,
 ) -> Any:
     """`shuffle_batch_join` of those elements for which keep_input is true, as in `maybe_batch`."""
-    settings = _Settings(
+    settings = Settings(
         batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch, shared_name,
         least=min_after_dequeue, seed=seed,
     )  # fmt: skip

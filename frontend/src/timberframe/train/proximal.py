@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from timberframe.api.initializers import constant_initializer
@@ -12,38 +12,36 @@ from timberframe_core.graph.apply import apply_op
 from timberframe_core.graph.operation import Operation
 
 
-class _Proximal(Optimizer):
-    """What both have in common: the strengths, and the op of an update."""
+class _Step:
+    """The step of an op: a learning rate and the strengths by which it shrinks.
 
-    _op = ""
+    The optimizers have it rather than a base class: TensorFlow's derive from Optimizer itself, and programs check that.
+    """
 
-    def __init__(self, learning_rate: Any, l1: Any, l2: Any, use_locking: bool, name: str) -> None:
-        super().__init__(use_locking, name)
+    def __init__(self, op: str, learning_rate: Any, l1: Any, l2: Any) -> None:
+        self._op = op
         self._given = {"learning_rate": learning_rate, "l1": l1, "l2": l2}
         self._numbers: list[Any] = []
 
-    def _prepare(self) -> None:
-        self._numbers = [self._number(value, name) for name, value in self._given.items()]
+    def prepare(self, number: Callable[[Any, str], Any]) -> None:
+        """Makes tensors of the numbers."""
+        self._numbers = [number(value, name) for name, value in self._given.items()]
 
-    def _states(self, variable: Any) -> list[Any]:
-        return []
+    def dense(self, grad: Any, states: list[Any]) -> Operation:
+        """Updates a variable and its slot, whose handles are the states."""
+        return self._apply(f"ResourceApply{self._op}", grad, states, [])
 
-    def _resource_apply_dense(self, grad: Any, handle: Any) -> Operation:
-        return self._apply(f"ResourceApply{self._op}", grad, handle, [])
+    def sparse(self, grad: Any, states: list[Any], indices: Any) -> Operation:
+        """Updates rows of a variable and of its slot."""
+        return self._apply(f"ResourceSparseApply{self._op}", grad, states, [indices])
 
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Operation:
-        return self._apply(f"ResourceSparseApply{self._op}", grad, handle, [indices])
-
-    def _apply(self, op: str, grad: Any, variable: Any, indices: list[Any]) -> Operation:
-        numbers = [as_dtype_of(x, grad) for x in self._numbers]
-        done: Operation = apply_op(op, [variable.handle, *self._states(variable), *numbers, grad, *indices])
+    def _apply(self, op: str, grad: Any, states: list[Any], indices: list[Any]) -> Operation:
+        done: Operation = apply_op(op, [*states, *(as_dtype_of(x, grad) for x in self._numbers), grad, *indices])
         return done
 
 
-class ProximalGradientDescentOptimizer(_Proximal):
+class ProximalGradientDescentOptimizer(Optimizer):
     """variable -= learning_rate * gradient, then shrunk. Duchi and Singer 2009, forward-backward splitting."""
-
-    _op = "ProximalGradientDescent"
 
     def __init__(
         self,
@@ -53,13 +51,23 @@ class ProximalGradientDescentOptimizer(_Proximal):
         use_locking: bool = False,
         name: str = "ProximalGradientDescent",
     ) -> None:
-        super().__init__(learning_rate, l1_regularization_strength, l2_regularization_strength, use_locking, name)
+        super().__init__(use_locking, name)
+        self._step = _Step(
+            "ProximalGradientDescent", learning_rate, l1_regularization_strength, l2_regularization_strength
+        )
+
+    def _prepare(self) -> None:
+        self._step.prepare(self._number)
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Operation:
+        return self._step.dense(grad, [handle.handle])
+
+    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Operation:
+        return self._step.sparse(grad, [handle.handle], indices)
 
 
-class ProximalAdagradOptimizer(_Proximal):
+class ProximalAdagradOptimizer(Optimizer):
     """Adagrad's step, then shrunk at its rate. initial_accumulator_value must be above 0. Slot: "accumulator"."""
-
-    _op = "ProximalAdagrad"
 
     def __init__(
         self,
@@ -74,7 +82,8 @@ class ProximalAdagradOptimizer(_Proximal):
             raise InvalidArgumentError(
                 f"{name}: initial_accumulator_value is {initial_accumulator_value}; it must be above 0"
             )
-        super().__init__(learning_rate, l1_regularization_strength, l2_regularization_strength, use_locking, name)
+        super().__init__(use_locking, name)
+        self._step = _Step("ProximalAdagrad", learning_rate, l1_regularization_strength, l2_regularization_strength)
         self._initial = initial_accumulator_value
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
@@ -83,5 +92,14 @@ class ProximalAdagradOptimizer(_Proximal):
                 v, constant_initializer(self._initial), v.shape, v.dtype.base_dtype, "accumulator", self._name
             )
 
+    def _prepare(self) -> None:
+        self._step.prepare(self._number)
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Operation:
+        return self._step.dense(grad, self._states(handle))
+
+    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Operation:
+        return self._step.sparse(grad, self._states(handle), indices)
+
     def _states(self, variable: Any) -> list[Any]:
-        return [self.get_slot(variable, "accumulator").handle]
+        return [variable.handle, self.get_slot(variable, "accumulator").handle]

@@ -5,7 +5,7 @@ from timberframe.lazy import lazy_names as _lazy_names
 _MODULES = (
     "crf", "data", "distributions", "eager", "estimator", "factorization", "feature_column", "framework",
     "graph_editor", "layers", "learn", "legacy_seq2seq", "losses", "metrics", "nn", "opt", "predictor", "rnn",
-    "seq2seq", "slim", "staging", "tensorboard", "tpu", "training",
+    "seq2seq", "slim", "staging", "tensorboard", "tfprof", "tpu", "training",
 )  # fmt: skip
 _ALIASES = ("lookup", "signal")
 _LATER = {

@@ -12,11 +12,13 @@ from timberframe_core.errors import InvalidArgumentError, MissingNameError
 
 __all__ = ["HParams", "parse_values"]
 
+_BUCKETING = ("bucket", "bucket_by_sequence_length")
 _EVALUATION = ("checkpoints_iterator", "wait_for_new_checkpoint")
 _LEARNING = ("add_gradients_summaries", "clip_gradient_norms", "create_train_op", "multiply_gradients")
 __getattr__ = lazy_names(
     __name__,
     {
+        **{name: f"timberframe_contrib.contrib.bucketing:{name}" for name in _BUCKETING},
         **{name: f"timberframe_contrib.contrib.evaluation:{name}" for name in _EVALUATION},
         **{name: f"timberframe_contrib.contrib.learning:{name}" for name in _LEARNING},
     },

@@ -98,7 +98,11 @@ def _is_full(x: Any, y: Any) -> bool:
 
 
 def sum_to_shape(grad: Any, x: Any) -> Any:
-    """Returns a gradient that has a shape to which x broadcasts, summed to the shape of x; None stays None."""
+    """Returns a gradient that has a shape to which x broadcasts, summed to the shape of x; None stays None.
+
+    It is a Reshape of a Sum, as in TensorFlow, also where the Sum has the shape already: programs (KFAC) walk from the
+    gradient of a bias to what was summed.
+    """
     if grad is None:
         return None
     wide, narrow = grad.static_shape, x.static_shape
@@ -108,7 +112,7 @@ def sum_to_shape(grad: Any, x: Any) -> Any:
         lead = len(wide) - len(narrow)
         axes = [i for i, size in enumerate(wide) if i < lead or (narrow[i - lead] == 1 and size != 1)]
         kept = apply_op("Sum", [grad, constant(axes, int32)])
-        return kept if kept.static_shape == narrow else apply_op("Reshape", [kept, constant(list(narrow), int32)])
+        return apply_op("Reshape", [kept, constant(list(narrow), int32)])
     shape = apply_op("Shape", [x])
     axes, _ = apply_op("BroadcastGradientArgs", [shape, apply_op("Shape", [grad])])
     return apply_op("Reshape", [apply_op("Sum", [grad, axes]), shape])

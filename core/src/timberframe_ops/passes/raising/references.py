@@ -14,6 +14,7 @@ import numpy as np
 
 from timberframe_core.dtypes import DType
 from timberframe_core.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError, UnimplementedError
+from timberframe_core.graph.growth import initial_shape
 from timberframe_core.graph.inference import arg_dtypes
 from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.ops.definition import registry
@@ -73,13 +74,16 @@ def _emit_variable(scope: Scope, op: Operation) -> None:
             )
         scope.raising.temporary.add(shared)
     outside = scope.root
-    shape = None if op.outputs[0] in scope.raising.unvalidated else op.outputs[0].static_shape
+    declared = op.outputs[0].static_shape
+    changes = op.outputs[0] in scope.raising.unvalidated
+    shape, begins = (None, initial_shape(declared)) if changes else (declared, {})
     made = outside.graph.create_op(
         registry.get("VarHandleOp"),
         [],
         {
             "dtype": attrs["dtype"],
             "shape": shape,
+            **begins,
             "container": attrs.get("container", ""),
             "shared_name": f"_temporary/{shared}" if temporary else shared,
         },
