@@ -15,7 +15,7 @@ from timberframe_conformance.fuzz.families.family import Drawer, Family
 from timberframe_conformance.fuzz.families.helpers import _linearizable
 from timberframe_conformance.fuzz.families.session import FamilySession, Verdict, kind_of
 from timberframe_conformance.fuzz.families.shrinking import shrink
-from timberframe_conformance.fuzz.families.system import Run
+from timberframe_conformance.fuzz.families.system import OURS, Run, System
 
 BROKEN = """
 if hasattr(tf, 'Session'):
@@ -299,3 +299,29 @@ def test_refusals_of_both_are_no_failure() -> None:
     session.close()
     assert verdict.refused
     assert not verdict.message
+
+
+def test_program_that_ends_in_no_system_is_refused_by_both() -> None:
+    session = FamilySession(FAMILIES["pipelines"], Path())
+    endless = Run({}, error="timeout: the program did not end in 60 s")
+    verdict, ours_alone = session.compare(endless, endless), session.compare(endless, Run({}))
+    session.close()
+    assert verdict.refused
+    assert ours_alone.message.startswith("raises timeout:")
+
+
+def test_assertion_without_a_text_is_told_by_its_line(tmp_path: Path) -> None:
+    (tmp_path / "peer.py").write_text("def check(x):\n    assert x == 1\n")
+    system = System(OURS)
+    found = system.run(f"import sys; sys.path.append({str(tmp_path)!r})\nimport peer\npeer.check(2)\n")
+    system.close()
+    assert found.error == "AssertionError: assert x == 1 (line 3)"
+
+
+def test_long_error_keeps_both_its_ends() -> None:
+    system = System(OURS)
+    found = system.run("raise ValueError('begins' + 2000 * '-' + 'ends')\n")
+    system.close()
+    assert found.error.startswith("ValueError: begins-")
+    assert found.error.endswith("-ends (line 1)")
+    assert len(found.error) < 700

@@ -197,6 +197,8 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 BETTER = {
+    "tf.acosh(x)": "TensorFlow's second order is NaN at infinity, where it is 0",
+    "tf.asinh(x)": "TensorFlow's second order is NaN at infinity, where it is 0",
     "tf.ensure_shape(tf.segment_prod(x, [0, 0, 1, 1]), [2])": "TensorFlow's second order lacks products with two zeros",
     "tf.unsorted_segment_prod(x, [2, 2, 0, 0, -1], 4)": "TensorFlow's second order is NaN where elements are 0",
     "tf.nn.softmax_cross_entropy_with_logits_v2(labels=y, logits=x)": "TensorFlow leaves the labels out of it",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -125,3 +126,47 @@ def test_evenly_spaced_numbers_move_with_their_ends(count: int) -> None:
     share = np.arange(count) / max(count - 1, 1)
     by_start, by_stop = gradients_at(lambda a, b: tf.linspace(a, b, count) * weights, 1.5, -2.0)
     np.testing.assert_allclose([by_start, by_stop], [weights @ (1 - share), weights @ share])
+
+
+@pytest.mark.parametrize("function", [tf.acosh, tf.asinh, tf.atan, tf.atanh])
+def test_second_derivatives_at_the_largest_number_are_zero(function: Callable[..., Any]) -> None:
+    largest = float(np.finfo(np.float64).max)
+    (got,) = gradients_at(lambda t: tf.gradients(function(t), t)[0], [largest, largest / 4])
+    np.testing.assert_array_equal(got, [0, 0])
+
+
+def test_slopes_of_inverse_hyperbolic_functions_have_all_digits_of_large_numbers() -> None:
+    for function in (tf.acosh, tf.asinh):
+        (got,) = gradients_at(function, [1e20, 1e300])
+        np.testing.assert_allclose(got, [1e-20, 1e-300], rtol=1e-15)
+
+
+def test_second_derivatives_of_inverse_hyperbolic_functions() -> None:
+    x = np.array([1.5, 30.0, 1e6, 1e9])
+    for function, side in ((tf.acosh, -1), (tf.asinh, 1)):
+        (got,) = gradients_at(lambda t, f=function: tf.gradients(f(t), t)[0], [*x, np.inf])
+        np.testing.assert_allclose(got, [*(-x * (x * x + side) ** -1.5), 0], rtol=1e-14)
+
+
+def _bessel_derivative(x: float, order: int) -> float:
+    """Returns a derivative of the modified Bessel function of the first kind of order 1, by its series."""
+    terms = [(2 * k + 1, math.factorial(k) * math.factorial(k + 1)) for k in range(30)]
+    return sum(math.perm(n, order) * (x / 2) ** (n - order) / 2**order / size for n, size in terms if n >= order)
+
+
+@pytest.mark.parametrize("x", [1e-300, 1e-8, 0.5, 0.99, 1.01, 4.0])
+def test_second_derivatives_of_bessel_functions_near_zero(x: float) -> None:
+    def second(function: Callable[..., Any]) -> np.ndarray:
+        (found,) = gradients_at(lambda t: tf.gradients(function(t), t)[0], [x, -x])
+        return found
+
+    value, slope, bend = (_bessel_derivative(x, order) for order in range(3))
+    scaled = math.exp(-x) * (bend - 2 * slope + value)
+    np.testing.assert_allclose(second(tf.math.bessel_i1), [bend, -bend], rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(second(tf.math.bessel_i1e), [scaled, -scaled], rtol=1e-13, atol=1e-15)
+
+
+def test_slope_of_the_incomplete_gamma_function_is_nan_where_it_has_no_value() -> None:
+    for function in (tf.igamma, tf.igammac):
+        _, by_x = gradients_at(function, [1.0, 2.0, 1.0], [-3.0, -3.0, 0.0])
+        np.testing.assert_array_equal(np.isnan(by_x), [True, True, False])

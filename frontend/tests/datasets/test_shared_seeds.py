@@ -251,3 +251,14 @@ def test_each_pass_in_a_graph(make: Callable[[], Any], wanted: list[Any]) -> Non
 def test_more_calls_than_datasets_are_refused(cycle: int, calls: int, message: str) -> None:
     with eager_mode(), pytest.raises(tf.errors.InvalidArgumentError, match=message):
         list(Dataset.range(3).interleave(lambda x: Dataset.from_tensors(x), cycle, num_parallel_calls=calls))
+
+
+@pytest.mark.parametrize("weights", [None, [0.5]])
+def test_sampling_one_dataset_takes_no_seed(weights: Any) -> None:
+    def orders(change: Callable[[Any], Any]) -> list[list[int]]:
+        with eager_mode():
+            tf.set_random_seed(27)
+            made = [change(Dataset.range(9)).shuffle(9) for _ in range(3)]
+            return [[int(x) for x in dataset] for dataset in made]
+
+    assert orders(lambda d: tf.data.experimental.sample_from_datasets([d], weights)) == orders(lambda d: d)

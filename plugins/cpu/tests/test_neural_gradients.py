@@ -88,6 +88,34 @@ def test_gradients_that_are_not_finite_meet_the_zeros_outside_the_image(isa: str
     np.testing.assert_allclose(got, padded, rtol=0, atol=1e-3)
 
 
+@pytest.mark.parametrize("isa", available_isas())
+@pytest.mark.parametrize("strides", [(1, 1, 1, 1), (1, 2, 2, 1), (1, 1, 3, 1)])
+@pytest.mark.parametrize(("depth", "channels"), [(2, 3), (20, 34), (70, 66)])
+@pytest.mark.parametrize("op", CONVOLUTIONS)
+def test_infinite_weights_reach_the_pixels_under_them_alone(
+    op: str, depth: int, channels: int, strides: tuple[int, ...], isa: str
+) -> None:
+    channels = channels if op == "Conv2D" else channels % 4
+    for attrs in (EVEN, EVEN | {"dilations": (1, 2, 1, 1)}, EVEN | {"padding": "VALID"}):
+        attrs = attrs | {"strides": strides}
+        x, w = _random((3, 9, 30, depth)), _random((3, 5, depth, channels))
+        dy = _random(run_op(op, attrs, [x, w])[0].shape)
+        w[0, 0, 1, 1], w[2, 4, 0, 0] = np.inf, np.nan
+        inputs = [np.array(x.shape, np.int32), w, dy]
+        _check(f"{op}BackpropInput", attrs, inputs, isa)
+        (prepared,) = run_op(f"{op}BackpropInput", attrs, inputs, isa, constants=(1,))
+        np.testing.assert_array_equal(prepared, run_op(f"{op}BackpropInput", attrs, inputs, isa)[0])
+
+
+@pytest.mark.parametrize("isa", available_isas())
+def test_infinite_weights_reach_the_pixels_of_a_volume_under_them_alone(isa: str) -> None:
+    attrs = {"strides": (1, 2, 1, 2, 1), "padding": "SAME"}
+    x, w = _random((2, 5, 6, 7, 3)), _random((3, 3, 3, 3, 5))
+    dy = _random(run_op("Conv3D", attrs, [x, w])[0].shape)
+    w[0, 0, 0, 1, 1] = np.inf
+    _check("Conv3DBackpropInputV2", attrs, [np.array(x.shape, np.int32), w, dy], isa)
+
+
 @pytest.mark.parametrize("op", CONVOLUTIONS)
 def test_an_empty_batch_gives_a_filter_gradient_of_zeros(op: str) -> None:
     sizes, x, dy = (

@@ -6,6 +6,7 @@ By their series (DLMF 10.25.2), whose terms are all positive, below 30, and by t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,6 +26,7 @@ from timberframe_core.ops.definition.samples import Arg, Sample
 
 _LARGE = 30.0
 _TERMS, _LARGE_TERMS = 80, 24
+_QUOTIENT_SERIES = [0.5 / (math.factorial(k) * math.factorial(k + 1)) for k in range(9)]  # enough where |x| < 1
 
 
 def _series(order: int, a: Any) -> Any:
@@ -73,29 +75,28 @@ def _of(op: str, x: Any) -> Any:
     return apply_op(op, [x])
 
 
-def _except_at_0(x: Any, slope: Any) -> Any:
-    """Returns the slope of an odd function, which is 1/2 at 0, where its formula divides by 0."""
-    return apply_op("SelectV2", [apply_op("Equal", [x, 0.0]), 0.5, slope])
+def _quotient(op: Any, scaled: bool) -> Any:
+    """Returns y / x of the function of order 1: by its series (DLMF 10.25.2) where x is small, so that it exists at 0
+    and its own derivative is no difference of numbers as large as 1 / x.
+    """
+    x, y = op.inputs[0], op.outputs[0]
+    size = _of("Abs", x)
+    small = apply_op("Less", [size, 1.0])
+    near = apply_op("SelectV2", [small, x, 0.0])
+    quarter, total = _of("Square", near) * 0.25, _QUOTIENT_SERIES[-1]
+    for coefficient in _QUOTIENT_SERIES[-2::-1]:
+        total = quarter * total + coefficient
+    if scaled:
+        total = total * _of("Exp", -_of("Abs", near))
+    return apply_op("SelectV2", [small, total, y / apply_op("SelectV2", [small, 1.0, x])])
 
 
 _GRADIENTS: dict[str, Gradient] = {
     "BesselI0": lambda op, grad: [grad * _of("BesselI1", op.inputs[0])],
     "BesselI0e": lambda op, grad: [grad * (_of("BesselI1e", op.inputs[0]) - _of("Sign", op.inputs[0]) * op.outputs[0])],
-    "BesselI1": lambda op, grad: [
-        grad
-        * _except_at_0(
-            op.inputs[0],
-            _of("BesselI0", op.inputs[0]) - apply_op("DivNoNan", [op.outputs[0], op.inputs[0]]),
-        )
-    ],
+    "BesselI1": lambda op, grad: [grad * (_of("BesselI0", op.inputs[0]) - _quotient(op, scaled=False))],
     "BesselI1e": lambda op, grad: [
-        grad
-        * _except_at_0(
-            op.inputs[0],
-            _of("BesselI0e", op.inputs[0])
-            - _of("Sign", op.inputs[0]) * op.outputs[0]
-            - apply_op("DivNoNan", [op.outputs[0], op.inputs[0]]),
-        )
+        grad * (_of("BesselI0e", op.inputs[0]) - _of("Sign", op.inputs[0]) * op.outputs[0] - _quotient(op, scaled=True))
     ],
 }
 

@@ -183,7 +183,10 @@ def _gradient(sign: int) -> Callable[[Any, Any], list[Any]]:
     def of(op: Any, grad: Any) -> list[Any]:
         a, x = op.inputs
         given = grad if sign > 0 else -grad
-        logs = apply_op("Xlogy", [a - 1, x]) - x - apply_op("Lgamma", [a])
+        existing = apply_op(
+            "SelectV2", [apply_op("GreaterEqual", [x, 0.0]), x, np.nan]
+        )  # (a - 1) log x is 0 where a is 1
+        logs = apply_op("Xlogy", [a - 1, x]) - existing - apply_op("Lgamma", [a])
         by_a = given * apply_op("IgammaGradA", [a, x])
         return [sum_to_shape(by_a, a), sum_to_shape(given * apply_op("Exp", [logs]), x)]
 

@@ -8,6 +8,7 @@ Maximum Errors in Math Functions") states at most 4 ULP for a part, so below 4 s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -26,6 +27,7 @@ from timberframe_core.ops.base.math.unary import (
     unary_samples,
 )
 from timberframe_core.ops.definition.accuracy import Bound, Pointwise
+from timberframe_core.ops.definition.formats import FORMATS
 from timberframe_core.ops.definition.gradients import apply_op
 from timberframe_core.ops.definition.opdef import Attrs
 from timberframe_core.ops.definition.samples import Arg, Sample
@@ -67,6 +69,24 @@ def _square(x: Any) -> Any:
 def _reciprocal(x: Any) -> Any:
     """1 / x, whose own gradient is 0 for a gradient of 0 at a pole; that of a quotient would be NaN there."""
     return apply_op("Reciprocal", [x])
+
+
+def _slope_of_acosh(grad: Any, x: Any) -> Any:
+    """1 / sqrt(x^2 - 1) by factors, of which none overflows; nor does one have an infinite slope but at 1 and -1."""
+    for shifted in (x - 1, x + 1):
+        grad = grad * _reciprocal(apply_op("Sqrt", [shifted]))
+    return grad
+
+
+def _gradient_of_asinh(op: Any, grad: Any) -> list[Any]:
+    """1 / sqrt(x^2 + 1), which is 1 / |x| to the last digit where x is large, and so does not overflow."""
+    x = op.inputs[0]
+    if x.dtype.is_complex:
+        return by_output(lambda grad, y: grad / apply_op("Cosh", [y]))(op, grad)
+    size = apply_op("Abs", [x])
+    large = apply_op("GreaterEqual", [size, 2 / math.sqrt(FORMATS[x.dtype.name].unit_roundoff)])
+    root = apply_op("Sqrt", [1 + _square(apply_op("SelectV2", [large, 1.0, x]))])
+    return [grad * _reciprocal(apply_op("SelectV2", [large, size, root]))]
 
 
 def _math_op(
@@ -221,7 +241,7 @@ _math_op(
     4,
     (*_TINY, 8191.0, 3e38, -1e300),
     ((-1, 1), (-1e30, 1e30)),
-    gradient=by_output(lambda grad, y: grad / apply_op("Cosh", [y])),
+    gradient=_gradient_of_asinh,
 )
 _math_op(
     "Acosh",
@@ -230,7 +250,7 @@ _math_op(
     4,
     (*_NEAR_ONE, 8191.0, 3e38, 1e300),
     ((1, 1.1), (1, 10), (1, 1e30)),
-    gradient=by_output(lambda grad, y: grad / apply_op("Sinh", [y])),
+    gradient=by_input(_slope_of_acosh),
 )
 _math_op(
     "Atanh",

@@ -41,12 +41,12 @@ def _positive_zeta(x: Any, q: Any) -> Any:
         k += 1
         a = np.where(active & ~cut, q + k, a)
         active = active & ~cut & (a < 10 + x)
-    last = a**-x
+    last, whole = a**-x, a ** (1 - x) / (x - 1)  # 1 - x is exact
     factor, series = x * last / a, np.zeros(np.shape(x))
     for j, c in enumerate(_COEFFICIENTS):
         series = series + c * factor
         factor = factor * ((x + 2 * j + 1) / a * ((x + 2 * j + 2) / a))
-    return np.where(cut | (last == 0), total, total + (last * (a / (x - 1)) + 0.5 * last + series))
+    return np.where(cut, total, total + whole + np.where(last == 0, 0, 0.5 * last + series))
 
 
 def hurwitz_zeta(x: Any, q: Any, magnitude: bool = False) -> Any:
@@ -103,6 +103,7 @@ def _zeta_samples() -> Iterator[Sample]:
     x = (1.0, 0.5, 2.0, 3.0, 2.0, 3.0, 2.5, 40.0, 2.0, 60.0, 2.0, 1.001, np.nan, 2.0, 4.0, 3.0, 2.0)
     q = (3.0, 1.0, -2.0, -2.0, -1.5, -1.5, -1.5, 0.3, 1e10, 12.0, 1e-30, 1.0, 1.0, np.nan, -20.25, -1000.5, np.inf)
     yield value_sample(("float32", "float64"), x, q)
+    yield value_sample(("float64",), (1 + 2.0**-26, 1.5), (1.7e308, 1e308))
 
 
 def _polygamma_samples() -> Iterator[Sample]:

@@ -295,12 +295,13 @@ def sample_from_datasets(datasets: Sequence[Dataset], weights: Any = None, seed:
     weights: how often each is, all equally if None: floats, one for each, or a dataset of these. A dataset of weight 0
     is left out; where weights are a tensor it counts as one that has ended.
     """
-    seeds = RandomDataset(seed).batch(2)
     if isinstance(weights, Dataset):
-        choices = Dataset.zip((weights, seeds)).map(lambda chances, pair: _draw(apply_op("Log", [chances]), pair))
+        choices = Dataset.zip((weights, RandomDataset(seed).batch(2))).map(
+            lambda chances, pair: _draw(apply_op("Log", [chances]), pair)
+        )
         return _directed(choices, datasets)
     if not isinstance(weights, Tensor):
-        return _sampled(datasets, weights, seeds)
+        return _sampled(datasets, weights, seed)
     given = _floating(weights)
     logits = apply_op("Log", [given])
     possible = apply_op("Greater", [given, apply_op("ZerosLike", [given])])
@@ -310,10 +311,15 @@ def sample_from_datasets(datasets: Sequence[Dataset], weights: Any = None, seed:
     if len(limited) == 1:
         return limited[0]
     never = Dataset.from_tensor_slices(apply_op("Where", [apply_op("LogicalNot", [possible])])).map(_scalar)
-    return _directed(never.concatenate(seeds.map(lambda pair: _draw(logits, pair))), limited)
+    return _directed(never.concatenate(_choices(logits, seed)), limited)
 
 
-def _sampled(datasets: Sequence[Dataset], weights: Any, seeds: Dataset) -> Dataset:
+def _choices(logits: Tensor, seed: Any) -> Dataset:
+    """Returns numbers of datasets, without end; to make it takes the seed of an op."""
+    return RandomDataset(seed).batch(2).map(lambda pair: _draw(logits, pair))
+
+
+def _sampled(datasets: Sequence[Dataset], weights: Any, seed: Any) -> Dataset:
     """Returns the next element of a dataset that is drawn by known weights; the others are not even gone through."""
     logits = convert_to_tensor([1.0] * len(datasets))
     if weights is not None:
@@ -325,7 +331,7 @@ def _sampled(datasets: Sequence[Dataset], weights: Any, seeds: Dataset) -> Datas
         datasets, logits = [d for d, _ in pairs], apply_op("Log", [_floating([w for _, w in pairs])])
     if len(datasets) == 1:
         return datasets[0]
-    return _directed(seeds.map(lambda pair: _draw(logits, pair)), datasets)
+    return _directed(_choices(logits, seed), datasets)
 
 
 def _floating(weights: Any) -> Tensor:

@@ -50,8 +50,10 @@ def run(tf: Any, helpers: Any, request: dict[str, Any], device: str) -> dict[str
                 names[request["call"]](request["folder"])
     except Exception as e:  # whatever a program raises is its result
         lines = [f.lineno for f in traceback.extract_tb(e.__traceback__) if f.filename == "program"]
-        text = " ".join(str(e).split())
-        error = f"{type(e).__name__}: {text[:600]} (line {lines[-1] if lines else 0})"
+        text = " ".join(str(e).split()) or traceback.extract_tb(e.__traceback__)[-1].line or ""
+        if len(text) > 600:  # the reason may be at either end
+            text = f"{text[:300]} ... {text[-300:]}"
+        error = f"{type(e).__name__}: {text} (line {lines[-1] if lines else 0})"
     return {"shown": [[n, *encoded(v)] for n, v in show.values], "wrong": show.wrong, "error": error}
 
 
@@ -65,6 +67,8 @@ def main(system: str, device: str = "") -> None:
     tf = importlib.import_module(system)
     if hasattr(tf, "enable_eager_execution"):
         tf.enable_eager_execution()
+    if system.startswith("tensorflow"):  # an assertion without a text is told by its line
+        tf.debugging.disable_traceback_filtering()
     with np.errstate(all="ignore"):
         for line in sys.stdin:
             answers.write(json.dumps(run(tf, helpers, json.loads(line), device)) + "\n")

@@ -121,6 +121,7 @@ def _step_of_numbers(d: Drawer) -> tuple[str, str]:
         f"tf.data.Dataset.range({count})", f"tf.data.Dataset.from_tensors(x).repeat({count})",
         f"tf.data.Dataset.range(x, x + {d.whole(0, 4)})",
     ])  # fmt: skip
+    endless = d.choose(["tf.data.Dataset.range(x, x + 1000)", "tf.data.Dataset.from_tensors(x).repeat(1000)"])
     size, drop = d.whole(1, 4), d.choose(["", ", drop_remainder=True"])
     shift = d.choose(["", f", shift={d.whole(1, 3)}"])
     stride = f", stride={d.whole(1, 2)}" if shift and d.chance(0.5) else ""
@@ -140,7 +141,8 @@ def _step_of_numbers(d: Drawer) -> tuple[str, str]:
         (f".apply(tf.data.experimental.enumerate_dataset(start={d.whole(0, 3)}))", PAIR),
         (f".apply(tf.data.experimental.group_by_window(lambda x: x % {d.whole(1, 3)}, lambda k, w: w.batch({size}), {d.whole(1, 5)}))", ROW),
         (f".apply(tf.data.experimental.map_and_batch(lambda x: x + 1, {size}{drop}))", ROW),
-        (f".apply(tf.data.experimental.parallel_interleave(lambda x: {inner}, cycle_length={d.whole(1, 3)}, block_length={d.whole(1, 2)}, sloppy=False))", SCALAR),
+        # Threads decide in TensorFlow what follows on the end of one of its datasets: here none ends.
+        (f".apply(tf.data.experimental.parallel_interleave(lambda x: {endless}, cycle_length={d.whole(1, 3)}, block_length={d.whole(1, 2)}, sloppy=False))", SCALAR),
     ])  # fmt: skip
 
 

@@ -30,6 +30,7 @@ static inline double tf_positive_zeta(double x, double q) {
     if (term <= 0x1p-60 * total) return total;
     a = q + k;
   }
+  total += pow(a, 1.0 - x) / (x - 1.0); /* 1 - x is exact; a / (x - 1) may overflow */
   const double last = pow(a, -x);
   if (last == 0.0) return total; /* q is infinite, or the terms are too small to count */
   double factor = x * last / a, series = 0.0;
@@ -37,7 +38,7 @@ static inline double tf_positive_zeta(double x, double q) {
     series += tf_zeta_coefficients[j] * factor;
     factor *= (x + 2 * j + 1) / a * ((x + 2 * j + 2) / a);
   }
-  return total + (last * (a / (x - 1.0)) + 0.5 * last + series);
+  return total + (0.5 * last + series);
 }
 
 /* Terms below 0 are (-1)^x times the first of the zeta function from p = ceil(q) - q on, up to 1 - q. */
