@@ -146,3 +146,9 @@ def test_options_of_a_run_may_be_set_afterwards() -> None:
         options.trace_level = 9
     with pytest.raises(AttributeError, match="has no field 'tracelevel'"):
         options.tracelevel = 1  # type: ignore[attr-defined]  # that is the point
+
+
+def test_a_session_has_the_settings_that_it_was_given_under_tensorflows_private_name() -> None:
+    with tf.Graph().as_default(), tf.Session(config=tf.ConfigProto(inter_op_parallelism_threads=3)) as session:
+        settings: Any = session
+        assert settings._config.inter_op_parallelism_threads == 3

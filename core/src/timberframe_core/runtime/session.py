@@ -68,6 +68,7 @@ class BaseSession(Evaluator):
                 "make it with the graph that it is to run, tf.Session(graph=graph)"
             )
         self.config = SessionConfig.of(config)
+        self._config = config  # what TensorFlow's sessions call it: programs read the settings that they gave
         self.target = target
         self.runtime = Runtime(kind.open(address, self.config), self.config)
         self.checks = Checks(self.config, self.runtime.devices) if Checks.wanted(self.config) else None
