@@ -60,7 +60,8 @@ def test_every_n_and_first_n(caplog: pytest.LogCaptureFixture) -> None:
 def test_what_a_program_asks_for_by_a_setting_is_shown_whatever_the_verbosity(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    y = tf.add(tf.placeholder(tf.float32, [2], name="x"), 1.0, name="y")
-    with tf.Session(config=tf.ConfigProto(log_device_placement=True)) as session:
+    with tf.Graph().as_default() as graph:
+        y = tf.add(tf.placeholder(tf.float32, [2], name="x"), 1.0, name="y")
+    with tf.Session(graph=graph, config=tf.ConfigProto(log_device_placement=True)) as session:
         session.run(y, {"x:0": [1.0, 2.0]})
     assert [m.rpartition(" (")[0] for m in caplog.messages] == ["y: (AddV2): /device:CPU:0"]
