@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import timberframe_sdk as sdk
+from timberframe_sdk.program_cache import keep_file, kept_file
 
 
 @pytest.fixture(autouse=True)
@@ -74,3 +75,13 @@ def test_a_folder_that_others_may_write_to_is_not_used(folder: Path, caplog: pyt
 def test_folders_are_made_for_their_user_alone(folder: Path) -> None:
     cache().put("abc", b"program")
     assert folder.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="the system has no modes of folders")
+def test_files_in_a_folder_that_others_may_write_to_are_not_read_or_written(tmp_path: Path) -> None:
+    folder = tmp_path / "kernels"
+    keep_file(folder / "one", b"1", 1000)
+    assert (kept_file(folder / "one"), folder.stat().st_mode & 0o077) == (b"1", 0)
+    folder.chmod(0o770)
+    keep_file(folder / "two", b"2", 1000)
+    assert (kept_file(folder / "one"), (folder / "two").exists()) == (None, False)

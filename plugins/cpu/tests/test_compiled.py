@@ -165,3 +165,11 @@ def test_what_a_killed_process_left_is_swept_away(cache: Path) -> None:
     assert _chain() == pytest.approx(7.0)
     assert not left.exists()
     assert fresh.exists()
+
+
+@needs_compiler
+def test_libraries_in_a_folder_that_others_may_write_to_are_not_loaded(cache: Path) -> None:
+    (cache / "fused").mkdir()
+    (cache / "fused").chmod(0o777)
+    with pytest.raises(PermissionError, match="others may write to"):
+        compiled.compiled("int nothing;", "scalar")

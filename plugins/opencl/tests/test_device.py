@@ -115,6 +115,10 @@ def test_the_loader_finds_drivers_of_the_python_environment_and_of_the_system(
     find_drivers(tmp_path)
     folder = Path(os.environ["OCL_ICD_VENDORS"])
     assert (folder / "libacme.so.icd").read_text() == str(tmp_path / "lib" / "libacme.so")
+    monkeypatch.delenv("OCL_ICD_VENDORS")
+    folder.chmod(0o777)
+    find_drivers(tmp_path)
+    assert "OCL_ICD_VENDORS" not in os.environ  # others could have put a library of theirs there
 
 
 @pytest.mark.parametrize("size", [1, 63, 64, 65, 1000])

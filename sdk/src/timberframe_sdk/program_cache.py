@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import stat
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 from timberframe_core import logging
 from timberframe_core.errors import FailedPreconditionError
 from timberframe_core.plugin.contracts import Cluster
-from timberframe_sdk.settings import cache_folder
+from timberframe_sdk.settings import cache_folder, check_private, private_folder
 
 MOST_BYTES = 1 << 30
 """The most that a folder holds."""
@@ -69,23 +68,18 @@ class ProgramCache:
         """Returns whether the folder is there, and the user's alone; says why not once."""
         if self._is_private is None:
             try:
-                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                self._is_private = _is_private(self.folder)
+                private_folder(self.folder)
+                self._is_private = True
             except OSError as e:
                 logging.warning("programs are not kept: %s", e)
                 self._is_private = False
-            else:
-                if not self._is_private:
-                    logging.warning(
-                        "programs are not kept: others may write to %s; a folder that is the user's alone is required",
-                        self.folder,
-                    )
         return self._is_private
 
 
 def kept_file(file: Path) -> bytes | None:
-    """Returns the bytes of a file of a cache; None where it is not there."""
+    """Returns the bytes of a file of a cache; None where it is not there, or others may write to its folder."""
     try:
+        check_private(file.parent)
         found = file.read_bytes()
         os.utime(file)  # what was used last is kept longest
     except OSError:
@@ -96,10 +90,11 @@ def kept_file(file: Path) -> bytes | None:
 def keep_file(file: Path, data: bytes, most_bytes: int) -> None:
     """Writes a file of a cache at once, so that another process sees all of it or none, and makes room in its folder.
 
-    most_bytes: the most that the folder holds. One that cannot be written to only costs time.
+    most_bytes: the most that the folder holds. One that cannot be written to, or that others may write to, only costs
+    time.
     """
     with contextlib.suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(file.parent)
         with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as scratch:
             scratch.write(data)
         Path(scratch.name).replace(file)
@@ -136,11 +131,3 @@ def not_kept(device: str, cluster: Cluster, cache: ProgramCache) -> FailedPrecon
         f"in {cache.folder}, and SessionConfig.compile is 'cached_only'; a run with 'cached' compiles it, and keeps it "
         "where its toolchain can"
     )
-
-
-def _is_private(folder: Path) -> bool:
-    """Returns whether a folder belongs to this user, and nobody else may write to it; where systems say so."""
-    if not hasattr(os, "getuid"):
-        return True
-    status = folder.stat()
-    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

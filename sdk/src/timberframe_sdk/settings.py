@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -37,6 +38,28 @@ def module_of_file(file: str) -> str:
             first = Path(file).relative_to(folder).parts[0]
             return first if first.isidentifier() else ""
     return ""
+
+
+def private_folder(folder: Path) -> Path:
+    """Returns a folder of code that this machine runs; it is made for its user alone where it is not there.
+
+    PermissionError where another user owns it or may write to it.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    check_private(folder)
+    return folder
+
+
+def check_private(folder: Path) -> None:
+    """Raises PermissionError where another user owns a folder or may write to it, as far as the system knows users."""
+    if not hasattr(os, "getuid"):
+        return
+    status = folder.stat()
+    if status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError(
+            f"others may write to {folder}: it belongs to user {status.st_uid} and has mode "
+            f"{stat.filemode(status.st_mode)}; a folder of user {os.getuid()} alone is required"
+        )
 
 
 def device_count(config: Mapping[str, Any], device_type: str, found: int, accelerator: bool = True) -> int:

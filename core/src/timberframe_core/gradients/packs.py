@@ -10,7 +10,7 @@ from timberframe_core.graph.growth import inserting_before, keep_operations
 from timberframe_core.graph.operation import Tensor
 from timberframe_core.shapes import is_static
 
-_TOGETHER = 8  # packs become elements of packs, so that n levels pass on some 8 * log(n) values in place of n
+_TOGETHER = 4  # packs become elements of packs, so that n levels pass on some 4 * log(n) values in place of n
 _MOST_ELEMENTS = 64  # of a value that is copied into a pack
 _NOT_PACKED = ("resource", "variant", "string")
 

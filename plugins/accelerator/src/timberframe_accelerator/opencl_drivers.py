@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from timberframe_sdk import cache_folder
+from timberframe_sdk import cache_folder, logging
+from timberframe_sdk.settings import private_folder
 
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 
@@ -23,8 +24,11 @@ def find_drivers(prefix: Path = Path(sys.prefix)) -> None:
     own = list(_libraries(prefix))
     if not own:
         return
-    folder = cache_folder("opencl") / "drivers" / _name(prefix)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder = private_folder(cache_folder("opencl") / "drivers" / _name(prefix))
+    except OSError as e:  # the loader runs the libraries that its files name
+        logging.warning("OpenCL drivers of %s are not used: %s", prefix, e)
+        return
     wanted = {f"{library.name}.icd": str(library) for library in own}
     for icd in sorted(SYSTEM_VENDORS.glob("*.icd")):
         wanted[icd.name] = icd.read_text()

@@ -25,7 +25,7 @@ import numpy as np
 from timberframe_sdk import logging
 from timberframe_sdk.include import include_directory
 from timberframe_sdk.include.headers import headers_digest
-from timberframe_sdk.settings import cache_folder
+from timberframe_sdk.settings import cache_folder, private_folder
 
 FUNCTION = "tf_fused"
 _FLAGS = (
@@ -125,11 +125,10 @@ def compiled(source: str, isa: str) -> Path:
     flags = (*_FLAGS, *_ISA_FLAGS[isa])
     headers = headers_digest(source, [include_directory()])
     key = hashlib.sha256("\0".join((source, headers, version, *flags)).encode()).hexdigest()[:32]
-    folder = cache_folder("fused")
+    folder = private_folder(cache_folder("fused"))
     library = folder / f"{key}.so"
     if library.exists():
         return library
-    folder.mkdir(parents=True, exist_ok=True)
     _sweep(folder)
     with tempfile.TemporaryDirectory(dir=folder, prefix=_SCRATCH) as scratch:
         text, made = Path(scratch) / "fused.c", Path(scratch) / "fused.so"
