@@ -149,10 +149,11 @@ class Reporter:
 
     @pytest.hookimpl
     def pytest_keyboard_interrupt(self) -> None:
-        """Whoever stops a run waits for its report, and not for workers that compile."""
+        """Gives workers, which may be compiling, little time to end: whoever stops a run waits for its report."""
         workers = self._session.config.pluginmanager.getplugin("dsession") if self._session is not None else None
-        if workers is not None:
-            workers.nodemanager.EXIT_TIMEOUT = _SECONDS_TO_END
+        nodes = getattr(workers, "nodemanager", None)
+        if nodes is not None:
+            nodes.EXIT_TIMEOUT = _SECONDS_TO_END
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         result = result_of(report)
