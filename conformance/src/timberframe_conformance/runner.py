@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -149,10 +150,11 @@ class Reporter:
 
     @pytest.hookimpl
     def pytest_keyboard_interrupt(self) -> None:
-        """Whoever stops a run waits for its report, and not for workers that compile."""
+        """Gives workers, which may be compiling, little time to end: whoever stops a run waits for its report."""
         workers = self._session.config.pluginmanager.getplugin("dsession") if self._session is not None else None
-        if workers is not None:
-            workers.nodemanager.EXIT_TIMEOUT = _SECONDS_TO_END
+        nodes = getattr(workers, "nodemanager", None)
+        if nodes is not None:
+            nodes.EXIT_TIMEOUT = _SECONDS_TO_END
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         result = result_of(report)
@@ -214,7 +216,14 @@ def _stopped_by_sigterm() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # no other gets signals
         yield
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    def stop(number: int, _: FrameType | None) -> None:
+        signal.signal(
+            number, signal.SIG_IGN
+        )  # one that comes twice, as to a group of processes, interrupts no clean-up
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
     try:
         yield
     finally:

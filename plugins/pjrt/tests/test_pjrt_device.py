@@ -323,7 +323,7 @@ def test_powers_of_subnormal_numbers_are_those_of_zero(session: tf.Session) -> N
 
 
 def test_the_gradient_of_a_sigmoid_overflows_only_where_its_result_does(session: tf.Session) -> None:
-    y, dy = tf.placeholder(tf.float32, [1]), tf.placeholder(tf.float32, [1])
-    feeds = {y: np.array([1.25], np.float32), dy: np.array([3e38], np.float32)}
+    y, dy = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [2])
+    feeds = {y: np.array([1.25, -3e38], np.float32), dy: np.array([3e38, 0], np.float32)}
     got = session.run(apply_op("SigmoidGrad", [y, dy]), feeds)
-    np.testing.assert_allclose(got, [3e38 * 1.25 * -0.25], rtol=1e-6)
+    np.testing.assert_allclose(got, [3e38 * 1.25 * -0.25, 0], rtol=1e-6)

@@ -126,6 +126,7 @@ def _places(j: Judged) -> list[int]:
     with np.errstate(all="ignore"):
         limit = np.zeros(()) if j.allowed is None else j.allowed.reshape(-1)
         right = (got == want) | ((got != got) & (want != want)) | np.isinf(limit) | (np.abs(got - want) <= limit)
+        right |= got == want.astype(j.got.dtype)  # as rounded: it may overflow
     chosen = np.arange(got.size) if right.all() else np.flatnonzero(~right)
     return [int(p) for p in chosen[:: -(-chosen.size // MOST_LITERALS)]]
 

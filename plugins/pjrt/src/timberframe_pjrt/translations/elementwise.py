@@ -161,8 +161,9 @@ def relu6_grad(node: KernelNode, gradient: Any, x: Any) -> Any:
 @translation("SigmoidGrad", {"T": FLOATS})
 @in_float32
 def sigmoid_grad(node: KernelNode, y: Any, dy: Any) -> Any:
-    """Returns dy y (1 - y), in which the factors of y come first: dy y may overflow where the result does not."""
-    return dy * (y * (1 - y))
+    """Returns dy y (1 - y), in an order in which no product of float32 overflows unless the result does."""
+    slope = dy * (y * (1 - y))
+    return slope if y.dtype == np.float64 else jnp.where(jnp.abs(dy) > 1, slope, dy * y * (1 - y))
 
 
 @translation("TanhGrad", {"T": FLOATS})
