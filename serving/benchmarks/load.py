@@ -54,19 +54,22 @@ def milliseconds(times: list[float], percentile: float) -> str:
 
 
 class HttpConnection(asyncio.Protocol):
-    """A connection that sends one request again and again."""
+    """A connection that sends one request again and again; one that was closed while it was idle is made again."""
 
-    def __init__(self, request: bytes) -> None:
-        self._request, self._data = request, b""
+    def __init__(self, port: int, request: bytes) -> None:
+        self._port, self._request, self._data = port, request, b""
         self._waiting: asyncio.Future[str] | None = None
 
     @classmethod
     async def open(cls, port: int, path: str, body: bytes) -> HttpConnection:
         """Returns one that is connected."""
         head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode()
-        made = cls(head + body)
-        await asyncio.get_running_loop().create_connection(lambda: made, "127.0.0.1", port)
+        made = cls(port, head + body)
+        await made._connect()
         return made
+
+    async def _connect(self) -> None:
+        await asyncio.get_running_loop().create_connection(lambda: self, "127.0.0.1", self._port)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport: Any = transport
@@ -85,7 +88,8 @@ class HttpConnection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         if self._waiting is not None:
-            self._waiting.set_result("lost")
+            waiting, self._waiting = self._waiting, None
+            waiting.set_result("lost")
 
     def close(self) -> None:
         """Closes the connection."""
@@ -93,9 +97,18 @@ class HttpConnection(asyncio.Protocol):
 
     def ask(self) -> Awaitable[str]:
         """Sends the request; what it returns is the status."""
+        if self._transport.is_closing():
+            return self._ask_again()
         self._waiting = asyncio.get_running_loop().create_future()
         self._transport.write(self._request)
         return self._waiting
+
+    async def _ask_again(self) -> str:
+        try:
+            await self._connect()
+        except OSError:
+            return "lost"
+        return await self.ask()
 
 
 def grpc_ask(channel: grpc.aio.Channel, method: str, request: bytes) -> Ask:
