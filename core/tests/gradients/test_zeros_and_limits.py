@@ -170,3 +170,9 @@ def test_slope_of_the_incomplete_gamma_function_is_nan_where_it_has_no_value() -
     for function in (tf.igamma, tf.igammac):
         _, by_x = gradients_at(function, [1.0, 2.0, 1.0], [-3.0, -3.0, 0.0])
         np.testing.assert_array_equal(np.isnan(by_x), [True, True, False])
+
+
+def test_second_derivative_of_the_zeta_function_of_the_largest_number_is_zero() -> None:
+    largest = np.finfo(np.float64).max
+    (got,) = gradients_at(lambda q: tf.gradients(tf.math.zeta(tf.constant([largest], tf.float64), q), q)[0], [3.0])
+    np.testing.assert_array_equal(got, [0.0])

@@ -121,9 +121,9 @@ def _polygamma_samples() -> Iterator[Sample]:
 
 
 def _zeta_gradient(op: Any, grad: Any) -> list[Any]:
-    """-x zeta(x + 1, q); with respect to x none is known, as in TensorFlow."""
+    """-x zeta(x + 1, q), which is 0 for a large x, and so first; with respect to x none is known, as in TensorFlow."""
     x, q = op.inputs
-    return [None, sum_to_shape(grad * -x * apply_op("Zeta", [x + 1, q]), q)]
+    return [None, sum_to_shape(grad * (-x * apply_op("Zeta", [x + 1, q])), q)]
 
 
 def _polygamma_gradient(op: Any, grad: Any) -> list[Any]:
