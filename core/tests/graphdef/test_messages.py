@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 from google.protobuf import descriptor_pool, text_format
 
@@ -73,3 +77,10 @@ def test_other_packages_add_messages_that_have_ours_in_their_fields() -> None:
     made = pair(first=messages.TensorProto(dtype=1), kind="SOME", rest=[pair()])
     assert pair.FromString(made.SerializeToString()) == made
     assert made.first.DESCRIPTOR.full_name == "tensorflow.TensorProto"
+
+
+def test_nested_messages_are_attributes_with_protobuf_in_pure_python() -> None:
+    program = "import timberframe as tf; print(tf.Summary(value=[tf.Summary.Value(tag='loss', simple_value=2.0)]))"
+    environment = {**os.environ, "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python"}
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert 'tag: "loss"' in ran.stdout, ran.stderr

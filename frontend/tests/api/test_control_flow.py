@@ -184,3 +184,17 @@ def test_an_operation_of_one_branch_is_true_where_the_other_returns_a_bool() -> 
         assert session.run(v) == 0
         assert session.run(done, {pred: True}) == True  # noqa: E712 - as above
         assert session.run(v) == 1
+
+
+@pytest.mark.parametrize("taken", [True, False])
+@pytest.mark.parametrize("nested", [True, False])
+def test_an_operation_made_outside_of_the_branch_that_returns_it_runs_before_either(taken: bool, nested: bool) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable(0.0)
+        made_outside = v.assign_add(1.0).op
+        always = tf.constant(True)
+        branch = (lambda: tf.cond(always, lambda: made_outside, tf.no_op)) if nested else lambda: made_outside
+        chosen = tf.cond(tf.constant(taken), branch, tf.no_op)
+        session.run(v.initializer)
+        session.run(chosen)
+        assert session.run(v) == 1

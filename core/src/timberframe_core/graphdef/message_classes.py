@@ -84,4 +84,13 @@ add_messages(PACKAGE, MESSAGES, ENUMS)
 
 def message(name: str, package: str = PACKAGE) -> Any:
     """Returns the class of a message, such as `GraphDef` or `OpDef.ArgDef`."""
-    return message_factory.GetMessageClass(_pool.FindMessageTypeByName(f"{package}.{name}"))
+    return _class(_pool.FindMessageTypeByName(f"{package}.{name}"))
+
+
+def _class(descriptor: Any) -> Any:
+    """Returns the class of a message, with its nested ones as attributes, which protobuf in pure Python leaves out."""
+    made = message_factory.GetMessageClass(descriptor)
+    for nested in descriptor.nested_types:
+        if not hasattr(made, nested.name):
+            setattr(made, nested.name, _class(nested))
+    return made

@@ -255,7 +255,8 @@ def _finished(caller: str, body: FuncGraph, result: Any) -> Any:
         tensors = [
             convert_to_tensor(to_flow(leaf)) for leaf in leaves if leaf is not None and not isinstance(leaf, Operation)
         ]
-        body.finish(tensors)
+        with body.control_dependencies([leaf for leaf in leaves if isinstance(leaf, Operation)]):
+            body.finish(tensors)  # the node waits for an operation made outside of the body
     if len(tensors) == len(leaves):
         return result
     if tensors:
