@@ -282,7 +282,7 @@ def test_the_number_that_is_farthest_off_is_said() -> None:
 
 def test_no_second_pass_is_shown_where_threads_decide_its_order() -> None:
     draw = FAMILIES["pipelines"].draw
-    programs = [p for p in (draw(Drawer(5, i)) for i in range(300)) if "shuffle" in p and "in_session" not in p]
+    programs = [p for p in (draw(Drawer(5, i)) for i in range(700)) if "shuffle" in p and "in_session" not in p]
     ahead = [p for p in programs if re.search(r"prefetch\([1-9]", p) and ".repeat()" in p]
     assert ahead
     assert not any("'again'" in p for p in ahead)

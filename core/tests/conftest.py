@@ -22,6 +22,7 @@ from timberframe_sdk.testing import reference_device
 from timberframe_sdk.testing.installed import installed_plugin
 
 REFERENCE = "reference"
+collect_ignore = ["frame"]  # test_frame_alone.py runs these, in a process of their own without the front end
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,6 +1,6 @@
 """The version of the contract between the core and plugins."""
 
-CONTRACT = (2, 23)
+CONTRACT = (2, 24)
 """The version of what plugins may use: all that `timberframe_sdk` exports, the hooks, and timberframe/kernel.h.
 
 The second number grows with additions, the first with any other change; `sdk/tests/contract_snapshot.py` sees to it.
