@@ -114,6 +114,4 @@ def test_damage_is_an_error_and_changes_nothing(
     with pytest.raises(tf.errors.DataLossError, match=rf"{message}.*restore another"):
         tf.train.Saver().restore(session, str(copied))
     np.testing.assert_array_equal(session.run(v), VALUES["float32"])
-    of_no_elements = [name for name, value in VALUES.items() if not value.size]  # which nothing needs to initialize
-    others = set(VALUES) - {"float32", *of_no_elements}
-    assert set(session.run(tf.report_uninitialized_variables())) == {name.encode() for name in others}
+    assert session.run(tf.report_uninitialized_variables()).size == len(VALUES) - 1

@@ -150,13 +150,13 @@ class Plan:
 
     def _make_variables(self) -> None:
         """Makes the variables that may have a value which no run of this session gave them: those of other processes,
-        and those of no elements, whose only value TensorFlow's reference variables have from the start.
+        and those that begin with no elements and stand for TensorFlow's reference variables, which have that value.
         """
         for node in self.program.nodes:
             if node.op.role != "variable" or node.device is None:
                 continue
-            shape = node.attrs.get(INITIAL_SHAPE, node.attrs["shape"])
-            empty = is_static(shape) and 0 in shape
+            shape = node.attrs.get(INITIAL_SHAPE, ())
+            empty = 0 in shape
             if empty or node.device.incarnation != _HERE:
                 variable = self.variables.get(node.variable or "", node.device, node.attrs["dtype"])
                 if empty:

@@ -19,7 +19,9 @@ from timberframe_core.graph.operation import Operation, Tensor
 from timberframe_core.shapes import Shape, is_static
 
 INITIAL_SHAPE = "_initial_shape"
-"""The attr of a VarHandleOp that declares no shape, with the sizes of the variable's first values."""
+"""The attr of a VarHandleOp that stands for a reference variable which may change its shape or begins with no elements:
+the sizes of its first values.
+"""
 
 
 @contextmanager

@@ -76,7 +76,8 @@ def _emit_variable(scope: Scope, op: Operation) -> None:
     outside = scope.root
     declared = op.outputs[0].static_shape
     changes = op.outputs[0] in scope.raising.unvalidated
-    shape, begins = (None, initial_shape(declared)) if changes else (declared, {})
+    shape = None if changes else declared
+    begins = initial_shape(declared) if changes or 0 in (declared or ()) else {}
     made = outside.graph.create_op(
         registry.get("VarHandleOp"),
         [],
