@@ -15,6 +15,7 @@ import uvicorn
 from sockets import GOOD, PREDICT, connected, head, received
 
 from timberframe_serving.batching import BatchingSettings
+from timberframe_serving.http.connections import Connection
 from timberframe_serving.http.direct import Direct
 from timberframe_serving.repository import ModelSettings
 from timberframe_serving.servable import Servable
@@ -196,6 +197,29 @@ def test_an_idle_connection_s_limit_does_not_hold_for_a_request_in_the_same_data
         time.sleep(0.6)
         connection.sendall(GOOD[5:])
         assert received(connection)[0].startswith(b"HTTP/1.1 200 ")
+        assert connection.recv(1) == b""  # now it is idle
+
+
+def test_a_request_that_is_not_read_yet_is_answered_though_its_connection_has_been_idle_too_long(
+    start: Any, direct: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("uvicorn.Config", partial(uvicorn.Config, timeout_keep_alive=0.2))
+    made: list[Connection] = []
+    begun = Connection.connection_made
+    monkeypatch.setattr(Connection, "connection_made", lambda self, by: (made.append(self), begun(self, by)))
+    server = start()
+    with connected(server) as connection:
+
+        async def idle_and_asked_at_last() -> None:
+            time.sleep(0.3)
+            connection.sendall(head() + GOOD)
+            made[-1].timeout_keep_alive_handler()  # as a loop does that has looked for data just before
+
+        for _ in range(3):
+            connection.sendall(head() + GOOD)
+            assert received(connection)[0].startswith(b"HTTP/1.1 200 ")
+            server.call(idle_and_asked_at_last())
+            assert received(connection)[0].startswith(b"HTTP/1.1 200 ")
         assert connection.recv(1) == b""  # now it is idle
 
 

@@ -16,7 +16,9 @@ from timberframe_serving.servable import Servable
 
 _PATIENCE = 1.0
 """Seconds after which a request whose body has not come is left to the application, and takes no room of its model."""
-_ELSE = Begun(False)
+_LOOK_SECONDS = 0.01
+"""The time between the end of a connection's patience and its closing, in which the event loop reads what has come: a
+process that was not let run for seconds may find both at once."""
 
 
 def protocol(seconds: float, direct: Direct) -> type[asyncio.Protocol]:
@@ -46,13 +48,13 @@ class Connection(HttpToolsProtocol):
     _answer: bytes | bool = False
     """The answer that waits for the end of its request, or whether it is to be made then; False: the application's."""
     _tried = False
-    """Whether the data that is being parsed has got a direct answer, or should have: one that brings hundreds of
-    requests must not keep the event loop from all other connections."""
+    """Whether the data that is being parsed has got a direct answer: one that brings hundreds of requests must not keep
+    the event loop from all other connections."""
     _answered_at = 0.0
     """The event loop's time of the last answer."""
     _body = b""
-    _let_in: Servable | None = None
-    """The model that has let in the request which the data begins with, by its known head."""
+    _known: Begun | None = None
+    """The fate of the request that the data begins with, by its known head, where the application is to answer it."""
     _servable: Servable | None = None
     _inside: Servable | None = None
     """The model that counts the request which the application answers."""
@@ -76,14 +78,16 @@ class Connection(HttpToolsProtocol):
         """Answers a request by its known head without the parser; returns whether it did."""
         if self._waits() or self.transport.is_closing():
             return False
-        answer, self._let_in = self.direct.begin(head, self.server_state.default_headers)
+        begun = self.direct.begin(head, self.server_state.default_headers)
+        answer = begun.answer
         if answer is True:
-            self._tried = True
             answer = self.direct.answer(head, data[len(data) - head.length :]) or False
         if isinstance(answer, bytes):
             self._end()
             self._write(answer, False)
-        return answer is not False
+            return True
+        self._known = Begun(False, begun.servable)
+        return False
 
     def on_message_begin(self) -> None:
         self._between = False
@@ -106,11 +110,13 @@ class Connection(HttpToolsProtocol):
         return (self.cycle is not None and not self.cycle.response_complete) or self.flow.write_paused
 
     def _fate(self) -> Begun:
-        plain = self.parser.get_method() == b"POST" and not self._waits()
-        self._head = self.direct.head(self.url, self.headers) if plain else None
+        known, self._known, self._head = self._known, None, None
+        if known is not None:
+            return known
+        if self.parser.get_method() == b"POST" and not self._waits():
+            self._head = self.direct.head(self.url, self.headers)
         if self._tried or self._head is None:
-            found, self._let_in = self._let_in, None
-            return Begun(False, found)
+            return Begun(False)
         return self.direct.begin(self._head, self.server_state.default_headers)
 
     def on_body(self, body: bytes) -> None:
@@ -196,11 +202,20 @@ class Connection(HttpToolsProtocol):
 
     def timeout_keep_alive_handler(self) -> None:
         # A timer of its own for each direct answer would take a tenth of the time of it.
-        left = self._answered_at + self.timeout_keep_alive - self.loop.time()
-        if left <= 0:
-            super().timeout_keep_alive_handler()
+        left = self._patience_left()
+        then = self.timeout_keep_alive_handler if left > 0 else self._close_idle
+        self.timeout_keep_alive_task = self.loop.call_later(max(left, _LOOK_SECONDS), then)
+
+    def _close_idle(self) -> None:
+        """Closes the connection, unless a request has been read meanwhile."""
+        if self._patience_left() > 0:
+            self.timeout_keep_alive_handler()
         else:
-            self.timeout_keep_alive_task = self.loop.call_later(left, self.timeout_keep_alive_handler)
+            super().timeout_keep_alive_handler()
+
+    def _patience_left(self) -> float:
+        """Returns for how many seconds the connection may be idle."""
+        return self._answered_at + self.timeout_keep_alive - self.loop.time()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end()
