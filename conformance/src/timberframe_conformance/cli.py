@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 OK, FAILED, WRONG_CALL = 0, 1, 2
 STOPPED = 128 + 2
-"""What a shell reports of a program that Ctrl-C ended."""
+"""The exit status that shells report of a program which Ctrl-C ended."""
 
 _LARGE_COMMANDS = {
     "bench": ("measure a device against peers", bench.add_arguments),

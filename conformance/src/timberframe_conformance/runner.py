@@ -41,7 +41,7 @@ ORDINARY = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO
 """How pytest ends when it ran all cases that there are."""
 
 _SECONDS_TO_END = 1
-"""What worker processes get to end by themselves when a run is stopped."""
+"""Seconds that worker processes have to end by themselves when a run is stopped."""
 
 LOST_STARTS = 3
 """How often each worker may end before its first case."""
@@ -150,7 +150,7 @@ class Reporter:
 
     @pytest.hookimpl
     def pytest_keyboard_interrupt(self) -> None:
-        """Gives workers, which may be compiling, little time to end: whoever stops a run waits for its report."""
+        """Gives workers, which may be compiling, little time to end: the user who stops a run waits for its report."""
         workers = self._session.config.pluginmanager.getplugin("dsession") if self._session is not None else None
         nodes = getattr(workers, "nodemanager", None)
         if nodes is not None:

@@ -1,4 +1,4 @@
-"""What the entry point of these ops names: the passes that serve them, and their host ops, by being imported."""
+"""The module that the entry point of these ops names: it has the passes that serve them, and imports their host ops."""
 
 from __future__ import annotations
 

@@ -35,5 +35,5 @@ def session(graph: Graph) -> Iterator[Session]:
 
 @pytest.fixture
 def run(session: Session) -> Callable[..., Any]:
-    """What `session.run` gives."""
+    """The method `run` of the session."""
     return session.run

@@ -1,4 +1,4 @@
-"""What loops and branches keep for their gradients, and how large these become."""
+"""Values that loops and branches keep for their gradients, and how large these become."""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -87,6 +89,7 @@ def test_limit_ends_reading_a_file_that_gives_nothing(session: tf.Session, tmp_p
     os.mkfifo(pipe)
     contents = tf.read_file(str(pipe))
     in_time(lambda: session.run(contents, options=LIMIT))
+    assert session.run(tf.constant(1)) == 1
     os.close(os.open(pipe, os.O_RDWR))  # so that the thread that opens it ends
 
 
@@ -108,6 +111,20 @@ def test_limit_ends_work_on_strings(session: tf.Session, build: Callable[[Any], 
     lines = int(3 * 10_000 / (time.process_time() - start))  # which take some 3 seconds
     with pytest.raises(tf.errors.DeadlineExceededError):
         session.run(y, {x: [line] * lines}, options=LIMIT)
+
+
+def test_program_may_end_while_work_goes_on_that_a_limit_has_cut_off() -> None:
+    program = """
+import timberframe as tf
+x = tf.placeholder(tf.string, [None])
+y = tf.strings.regex_replace(x, "(a|b)+c?", "x")
+try:
+    tf.Session().run(y, {x: [b"ab" * 500] * 200_000}, options=tf.RunOptions(timeout_in_ms=100))
+except tf.errors.DeadlineExceededError:
+    print("cut off")
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "cut off\n", "")
 
 
 def test_limit_of_the_session_ends_a_function_of_python() -> None:

@@ -37,7 +37,7 @@ _VARIABLES = (
     "OPENBLAS_", "MKL_", "OMP_", "NVPL_", "ONEDNN_", "DNNL_", "XLA_", "JAX_", "TORCH_", "PYTORCH_", "ORT_",
     "NVIDIA_TF32_", "TIMBERFRAME_",
 )  # fmt: skip
-"""What the names of variables begin with that change how numerical libraries behave."""
+"""Prefixes of the variables that change how numerical libraries behave."""
 
 
 def environment(modules: Sequence[str] = ()) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from timberframe.profiler.counting import TRAINABLE_VARIABLES
+
 _ALL = 10000  # levels of scopes
 
 
@@ -17,7 +19,7 @@ class ProfileOptionBuilder:
     @staticmethod
     def trainable_variables_parameter() -> dict[str, Any]:
         """Returns settings that show the parameters of trainable variables."""
-        return {**DEFAULTS, "account_type_regexes": ["_trainable_variables"], "select": ["params"]}
+        return {**DEFAULTS, "account_type_regexes": [TRAINABLE_VARIABLES], "select": ["params"]}
 
     @staticmethod
     def float_operation() -> dict[str, Any]:
@@ -78,7 +80,7 @@ class ProfileOptionBuilder:
         return self._with(output=f"file:outfile={outfile}")
 
     def with_step(self, step: int) -> ProfileOptionBuilder:
-        """Shows the runs of a step that `Profiler.add_step` got; -1 for all."""
+        """Shows the run of a step that `Profiler.add_step` got; -1 for the last."""
         return self._with(step=step)
 
     def build(self) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def main(system: str, device: str = "") -> None:
     tf = importlib.import_module(system)
     if hasattr(tf, "enable_eager_execution"):
         tf.enable_eager_execution()
-    if system.startswith("tensorflow"):  # an assertion without a text is told by its line
+    if system.startswith("tensorflow"):  # an assertion without a text is known by its line
         tf.debugging.disable_traceback_filtering()
     with np.errstate(all="ignore"):
         for line in sys.stdin:
